@@ -33,9 +33,9 @@ class Recorder : public AllocationSink {
       : options_(options),
         family_(family),
         output_(output),
-        bytes_(shape_of(Unit::bytes), false),
-        objects_(shape_of(Unit::objects), false),
-        live_(shape_of(options.unit)),
+        bytes_(family.tables(), shape_of(Unit::bytes), false),
+        objects_(family.tables(), shape_of(Unit::objects), false),
+        live_(family.tables(), shape_of(options.unit)),
         about_(about_recording(family, options.shape.mode, 0, options.max_cost)) {
     tell();
     if (has_heap()) live_.keep_heaps();
@@ -45,21 +45,23 @@ class Recorder : public AllocationSink {
     else if (output_->format().carries_recording) written.write_raw(carried_);
   }
 
-  void add(Session& of, const luaspy::Thread& thread, const Tick& tick, const AllocationSample& allocation,
-           Sample& sample) override {
+  void add(ThreadId thread, const Tick& tick, const AllocationSample& allocation, Sample& sample) override {
     sample.heaps.clear();  // at the beginning of an allocation
-    const std::string location = is_memprof() ? Memprof::location(sample.stack) : std::string();
-    if (!options_.internals) fold_internals(sample.stack);
-    if (options_.types) sample.stack.push_back(marker(name(allocation.use)));
+    StackTable& stacks = family_.tables().stacks;
+    Stack stack = stacks.frames_of(sample.stack);
+    const std::string location = is_memprof() ? Memprof::location(stack) : std::string();
+    if (!options_.internals) fold_internals(stack);
+    if (options_.types) stack.push_back(marker(name(allocation.use)));
+    sample.stack = stacks.intern(stack);
     const std::int64_t bytes = std::llround(allocation.bytes), objects = std::llround(allocation.calls);
     const std::int64_t samples = bytes_.profile().samples();
-    bytes_.add(of, thread, {tick.at_ns, bytes}, sample);
-    objects_.add(of, thread, {tick.at_ns, objects}, sample);
+    bytes_.add(thread, {tick.at_ns, bytes}, sample);
+    objects_.add(thread, {tick.at_ns, objects}, sample);
     if (bytes_.profile().samples() == samples) return;  // left out by --only or --ignore
     if (is_memprof()) memprof_.add(location, allocation);
     if (options_.live)
-      live_.note(of.target().process().pid(), tick.at_ns, allocation, std::as_const(*this).all_written().profile(),
-                 number_of(location));
+      live_.note(family_.tables().threads[thread].pid, tick.at_ns, allocation,
+                 std::as_const(*this).all_written().profile(), number_of(location));
     types_.add(allocation);
     squares_ += static_cast<double>(bytes) * static_cast<double>(bytes);
   }

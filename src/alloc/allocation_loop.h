@@ -62,8 +62,8 @@ struct AllocationLoopOptions {
 class AllocationSink {
  public:
   virtual ~AllocationSink() = default;
-  virtual void add(Session& of, const Thread& thread, const Tick& tick, const AllocationSample& allocation,
-                   Sample& sample) = 0;
+  // Threads and stacks have the numbers of Family::tables().
+  virtual void add(ThreadId thread, const Tick& tick, const AllocationSample& allocation, Sample& sample) = 0;
   virtual void add_loss(Loss loss) = 0;
   // At each probe of a Lua: its global_State, its identity, when, ns since the recording began, and its heap
   // while it runs.

@@ -22,9 +22,9 @@ class Builder {
   // and no file that has 5,000. Of deeper stacks the innermost calls are what is wanted.
   std::uint32_t call_of(const Profile::ThreadSituation& of) {
     constexpr std::size_t most = 2000;
-    const std::vector<Profile::FrameId> frames = profile_.stack(profile_.situations()[of.situation].stack);
+    const std::vector<FrameId> frames = profile_.stack(profile_.situations()[of.situation].stack);
     std::uint32_t call = 0;
-    for (const Profile::FrameId frame : std::span(frames).last(std::min(frames.size(), most)))
+    for (const FrameId frame : std::span(frames).last(std::min(frames.size(), most)))
       call = callee(call, 1 + table_.of_frame[frame]);
     return call;
   }

@@ -190,10 +190,12 @@ Bursts::Outcome Bursts::sample(Allocator& allocator, Trap& trap, std::unique_ptr
   found.calls = state_.kinds.sample(found.call);
   found.bytes = found.calls * static_cast<double>(found.call.growth());
   // The innermost frame is the allocation function: that says nothing.
-  if (!looked.returned && !sample.stack.empty() && sample.stack.back().kind == Frame::Kind::native)
-    sample.stack.pop_back();
+  const StackTable& stacks = sampler.tables().stacks;
+  const StackTable::Node& innermost = stacks.nodes()[sample.stack];
+  if (!looked.returned && sample.stack != empty_stack && stacks.frames()[innermost.frame].kind == Frame::Kind::native)
+    sample.stack = innermost.outer;
   sample.stopped_ns = to_ns(looked.resumed - seen);
-  sink_.add(allocator.session, *allocator.thread, {to_ns(burst.calls.back().at - loop_.start), 0}, found, sample);
+  sink_.add(allocator.session.id_of(*allocator.thread), {to_ns(burst.calls.back().at - loop_.start), 0}, found, sample);
   return Outcome::sampled;
 }
 

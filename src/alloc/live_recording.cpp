@@ -97,9 +97,8 @@ void LiveRecording::add(const InUse& each, const Profile& counted) {
   const Profile::Situation& situation = counted.situations()[each.of.situation];
   Sample sample;
   sample.vm_state = situation.vm_state;
-  for (const Profile::FrameId frame : counted.stack(situation.stack))
-    sample.stack.push_back(counted.stacks().frames()[frame]);
-  const Profile::Thread& thread = counted.threads()[each.of.thread];
+  sample.stack = tables_.stacks.intern(counted.stacks().frames_of(situation.stack));
+  const ThreadId thread = tables_.threads.intern(counted.threads()[each.of.thread]);
   bytes_.add(thread, {each.at_ns, each.bytes}, sample);
   objects_.add(thread, {each.at_ns, each.objects}, sample);
 }

@@ -20,7 +20,8 @@ namespace luaspy {
 
 class LiveRecording {
  public:
-  explicit LiveRecording(const Shape& shape) : bytes_(shape, false), objects_(shape, false) {}
+  LiveRecording(EventTables& tables, const Shape& shape)
+      : tables_(tables), bytes_(tables, shape, false), objects_(tables, shape, false) {}
 
   // A sample of process `pid`, which `counted` has counted last. `location`: a number of the caller's.
   void note(int pid, std::int64_t at_ns, const AllocationSample& allocation, const Profile& counted,
@@ -85,6 +86,7 @@ class LiveRecording {
   void count(const Noted& each, Fate fate);
   void add(const InUse& each, const Profile& counted);
 
+  EventTables& tables_;
   std::vector<Noted> noted_;
   std::map<std::tuple<int, Address, std::uint64_t>, AgeMarks> ages_;  // by process, Lua and its identity
   std::array<Sums, 3> sums_{};                                        // by Fate

@@ -21,10 +21,9 @@ class Into : public AllocationSink {
  public:
   explicit Into(Recording& recording) : recording_(recording) {}
 
-  void add(Session& of, const luaspy::Thread& thread, const Tick& tick, const AllocationSample& allocation,
-           Sample& sample) override {
+  void add(ThreadId thread, const Tick& tick, const AllocationSample& allocation, Sample& sample) override {
     const RawWriter::Allocation amounts = {tick.at_ns, std::llround(allocation.bytes), std::llround(allocation.calls)};
-    recording_.add_allocation(of, thread, amounts, sample);
+    recording_.add_allocation(thread, amounts, sample);
     squares_ += static_cast<double>(amounts.bytes) * static_cast<double>(amounts.bytes);
   }
   void add_loss(Loss) override {}                     // in AllocationCounts

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/frame.h"
 #include "base/heap_reading.h"
+#include "base/ids.h"
 
 namespace luaspy {
 
@@ -156,7 +156,7 @@ struct Sample {
   Loss loss = Loss::none;
   bool again = false;  // the thread has stayed asleep since its last sample: stack, VM state and quality are those of
                        // that sample, and are not repeated
-  Stack stack;         // outermost first; empty with a loss
+  StackId stack = empty_stack;  // of the sampler's table; empty with a loss
   VmState vm_state = VmState::none;
   std::int64_t stopped_ns = 0;  // how long the thread stood still
   Quality quality;

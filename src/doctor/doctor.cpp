@@ -274,9 +274,9 @@ std::string natives_text(const StackReader& reader) {
   return text;
 }
 
-std::string look_text(const StackReader& reader, const Sample& sample, bool in_full) {
+std::string look_text(StackReader& reader, const Sample& sample, bool in_full) {
   if (sample.loss != Loss::none) return fmt::format("    lost: {}\n", name(sample.loss));
-  Stack shown = sample.stack;
+  Stack shown = reader.stacks().frames_of(sample.stack);
   keep_shown(Mode::merged, shown);
   std::string text = fmt::format("    {}, stood still {:.0f} µs, VM {}; quality:{}\n      stack, outermost first:{}\n",
                                  name(sample.state), static_cast<double>(sample.stopped_ns) / 1e3,

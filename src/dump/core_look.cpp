@@ -44,7 +44,7 @@ class CoreLook {
       : core_(core),
         options_(options),
         sources_(SourceFiles::of_core(core.written_ns())),
-        reader_(core, core, options.merging, options.limits) {
+        reader_(core, core, stacks_, options.merging, options.limits) {
     reader_.lua().names().use_sources(&sources_);
   }
 
@@ -77,9 +77,10 @@ class CoreLook {
       return look;
     }
     reader_.finish(sample, predicted);
+    look.stack = stacks_.frames_of(sample.stack);
     active_.push_back(reader_.active());
     if (options_.inspect.locals) look.details = read_variables(reader_, options_.inspect.values, room_);
-    if (sleeps) sample.stack.push_back({Frame::Kind::marker, system_call_name(thread.system_call), {}, 0, 0});
+    if (sleeps) look.stack.push_back(marker(system_call_name(thread.system_call)));
     look.wait = wait_of(core_, thread);
     return look;
   }
@@ -110,6 +111,7 @@ class CoreLook {
   const CoreLookOptions& options_;
   CountingRoom room_{1 << 20};  // nothing stands still
   SourceFiles sources_;
+  StackTable stacks_;
   StackReader reader_;
   std::vector<std::vector<Activation>> active_;
 };

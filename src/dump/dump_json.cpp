@@ -86,8 +86,8 @@ Json to_json(const ThreadLook& thread) {
   if (thread.wait) json["wait"] = to_json(*thread.wait);
   if (thread.cpu_wait) json["cpu_wait"] = to_json(*thread.cpu_wait);
   json["frames"] = Json::array();
-  for (std::size_t i = sample.stack.size(); i-- > 0;) {
-    Json frame = to_json(sample.stack[i]);
+  for (std::size_t i = thread.stack.size(); i-- > 0;) {
+    Json frame = to_json(thread.stack[i]);
     if (i < thread.details.size()) add_detail(thread.details[i], frame);
     json["frames"].push_back(std::move(frame));
   }

@@ -77,10 +77,10 @@ void print_thread(Out out, const ThreadLook& thread) {
   if (sample.loss != Loss::none)
     fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, fmt::format("no stack: {}", name(sample.loss))));
   if (thread.cpu_wait) fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, cpu_wait_text(*thread.cpu_wait)));
-  for (std::size_t i = sample.stack.size(); i-- > 0;) {
-    const bool is_wait = i + 1 == sample.stack.size() && thread.wait && sample.stack[i].kind == Frame::Kind::marker;
+  for (std::size_t i = thread.stack.size(); i-- > 0;) {
+    const bool is_wait = i + 1 == thread.stack.size() && thread.wait && thread.stack[i].kind == Frame::Kind::marker;
     if (is_wait) fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, wait_text(*thread.wait)));
-    else print_frame(out, sample.stack[i], i < thread.details.size() ? &thread.details[i] : nullptr);
+    else print_frame(out, thread.stack[i], i < thread.details.size() ? &thread.details[i] : nullptr);
   }
 }
 
@@ -225,8 +225,7 @@ std::string to_text(const ProcessLook& look, const ProcessLook& before, bool wit
   fmt::format_to(out.to, "Process {}, {:.1f} s later\n", look.pid, look.time - before.time);
   for (const ThreadLook& thread : look.threads) {
     const auto last = std::ranges::find(before.threads, thread.tid, &ThreadLook::tid);
-    const bool same = last != before.threads.end() && last->sample.loss == Loss::none &&
-                      last->sample.stack == thread.sample.stack;
+    const bool same = last != before.threads.end() && last->sample.loss == Loss::none && last->stack == thread.stack;
     if (same) fmt::format_to(out.to, "\nThread {} \"{}\": as before\n", thread.tid, thread.name);
     else print_thread(out, thread);
   }

@@ -38,7 +38,7 @@ void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& loo
 namespace {
 
 void keep_shown(Mode mode, ThreadLook& thread) {
-  Stack& stack = thread.sample.stack;
+  Stack& stack = thread.stack;
   thread.details.resize(stack.size());
   std::size_t at = 0;
   std::erase_if(thread.details, [&](const FrameDetail&) { return !shows(mode, stack[at++]); });
@@ -46,9 +46,9 @@ void keep_shown(Mode mode, ThreadLook& thread) {
 }
 
 void add_sources(SourceLines& sources, ThreadLook& thread) {
-  thread.details.resize(thread.sample.stack.size());
+  thread.details.resize(thread.stack.size());
   for (std::size_t i = 0; i < thread.details.size(); ++i) {
-    const Frame& frame = thread.sample.stack[i];
+    const Frame& frame = thread.stack[i];
     if (frame.kind == Frame::Kind::lua && frame.line > 0)
       thread.details[i].source = sources.line(frame.file, frame.line);
   }
@@ -118,8 +118,10 @@ ProcessLook Inspector::look() {
   look.time = std::chrono::duration<double>(now - *first_).count();
   for (const auto& thread : process.threads()) {
     const Thread::Times times = thread->times();
-    if (std::optional<Sample> sample = look_at(*thread))
-      look.threads.push_back({thread->tid(), thread->name(), std::move(*sample), {}, {}, times});
+    std::optional<Sample> sample = look_at(*thread);
+    if (!sample) continue;
+    Stack stack = session_.sampler().tables().stacks.frames_of(sample->stack);
+    look.threads.push_back({thread->tid(), thread->name(), std::move(*sample), std::move(stack), {}, {}, times});
   }
   if (options_.locals || options_.coroutines) look_in_standstill(look);
   if (look.states.empty()) {
@@ -168,15 +170,16 @@ void Inspector::look_in_standstill(ProcessLook& look) {
   for (StateReport& state : look.states) state.exact = exact_;
 }
 
-// The stack of a sleeping thread already ends with a marker.
+// The stack of a sleeping thread already has the marker in which it ends.
 void Inspector::name_stacks(ProcessLook& look) {
   StackReader& reader = session_.sampler().reader();
+  const StackTable& stacks = session_.sampler().tables().stacks;
   for (ThreadLook& thread : look.threads) {
+    const Stack end = stacks.frames_of(thread.sample.stack);
     const auto unnamed = unnamed_.find(thread.tid);
     if (unnamed == unnamed_.end()) continue;
-    Stack stack = reader.name(unnamed->second);
-    thread.sample.stack.insert(thread.sample.stack.begin(), std::make_move_iterator(stack.begin()),
-                               std::make_move_iterator(stack.end()));
+    thread.stack = stacks.frames_of(reader.name(unnamed->second));
+    thread.stack.insert(thread.stack.end(), end.begin(), end.end());
   }
   unnamed_.clear();
 }
@@ -223,6 +226,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     const auto thread = std::ranges::find(look.threads, member.thread->tid(), &ThreadLook::tid);
     if (thread == look.threads.end()) continue;
     thread->sample = sampler.look(member);
+    thread->stack.clear();
     if (thread->sample.loss != Loss::none) continue;  // the reader still holds the previous thread
     active.push_back(sampler.reader().active());
     if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values, room);

@@ -31,7 +31,8 @@ struct ThreadLook {
   int tid = 0;
   std::string name;
   Sample sample;
-  std::vector<FrameDetail> details;  // as sample.stack, or shorter
+  Stack stack;                       // the frames of sample.stack
+  std::vector<FrameDetail> details;  // as stack, or shorter
   std::optional<Wait> wait;          // what it sleeps in
   Thread::Times times{};             // since it began
   std::optional<CpuWait> cpu_wait;   // it wants to run, but has no CPU for part of the time

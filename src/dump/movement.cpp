@@ -33,16 +33,15 @@ Movement movement(const std::vector<const ThreadLook*>& looks, double seconds) {
   };
   result.cpu = share(first.times.on_cpu, last.times.on_cpu);
   result.waited = share(first.times.waited_for_cpu, last.times.waited_for_cpu);
-  result.inside = last.sample.stack;
-  for (const ThreadLook* look : looks) result.inside = common_start(result.inside, look->sample.stack);
-  const bool same_place = std::ranges::all_of(
-      looks, [&](const ThreadLook* look) { return look->sample.stack == last.sample.stack; });
+  result.inside = last.stack;
+  for (const ThreadLook* look : looks) result.inside = common_start(result.inside, look->stack);
+  const bool same_place = std::ranges::all_of(looks, [&](const ThreadLook* look) { return look->stack == last.stack; });
   if (result.cpu + result.waited < hanging_share && same_place) result.kind = Movement::Kind::stands_still;
   if (result.cpu + result.waited >= working_share) result.kind = Movement::Kind::works;
 
   if (const Frame* const lua = innermost(result.inside, Frame::Kind::lua)) {
     const auto place = static_cast<std::size_t>(lua - result.inside.data());
-    for (const ThreadLook* look : looks) result.lines.push_back(look->sample.stack[place].line);
+    for (const ThreadLook* look : looks) result.lines.push_back(look->stack[place].line);
     std::ranges::sort(result.lines);
     result.lines.erase(std::unique(result.lines.begin(), result.lines.end()), result.lines.end());
   }

@@ -224,7 +224,7 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
     call_of.resize(described.stack.size(), no_call);
     call_of.push_back(i);
     described.stack.push_back(std::move(frame));
-    add_markers(call, described.stack);
+    std::ranges::copy(markers_outside(call), std::back_inserter(described.stack));
   }
   call_of.resize(described.stack.size(), no_call);
   std::ranges::reverse(described.stack);

@@ -13,7 +13,7 @@ namespace luaspy {
 namespace {
 
 // Each object of a box is a sample; only the sum of their sizes is known.
-void add(Profile& profile, std::uint32_t thread, const HeapBox& box, StackTable::StackId stack) {
+void add(Profile& profile, std::uint32_t thread, const HeapBox& box, StackId stack) {
   const Sample facts;
   const auto objects = static_cast<std::int64_t>(box.objects), bytes = static_cast<std::int64_t>(box.bytes);
   for (std::int64_t i = 0; i < objects; ++i)
@@ -21,7 +21,7 @@ void add(Profile& profile, std::uint32_t thread, const HeapBox& box, StackTable:
 }
 
 void add(Profile& profile, std::uint32_t thread, const HeapBoxes& all) {
-  std::vector<StackTable::StackId> stacks(all.boxes.size());
+  std::vector<StackId> stacks(all.boxes.size());
   for (std::size_t i = 1; i < all.boxes.size(); ++i) {
     const HeapBox& box = all.boxes[i];
     stacks[i] = profile.stacks().intern({stacks[box.outer], profile.stacks().intern(marker(box.label))});
@@ -45,7 +45,7 @@ Profile heap_profile(const HeapSnapshot& snapshot, std::span<const HeapAnalysis*
   for (const HeapAnalysis* const analysis : analyses) {
     const std::string lua = analysis->lua().name();
     if (std::ranges::find(profile.about.luas, lua) == profile.about.luas.end()) profile.about.luas.push_back(lua);
-    Profile::Thread thread;
+    ThreadInfo thread;
     thread.tid = static_cast<int>(profile.threads().size() + 1);
     thread.name = fmt::format("{} at {:#x}", lua, analysis->global_state());
     add(profile, profile.index_of(thread), heap_boxes(*analysis, most_depth));

@@ -278,6 +278,12 @@ Result<HeapSnapshot> LiveLook::take() {
   return std::move(snapshot_);
 }
 
+struct ReaderOfCore {
+  explicit ReaderOfCore(const CoreFile& core) : reader(core, core, stacks, {}, {}) {}
+  StackTable stacks;  // empty: no stack is asked for
+  StackReader reader;
+};
+
 }  // namespace
 
 Result<HeapSnapshot> take_snapshot(Session& session, const SnapshotOptions& options) {
@@ -287,8 +293,8 @@ Result<HeapSnapshot> take_snapshot(Session& session, const SnapshotOptions& opti
 
 Result<HeapSnapshot> take_snapshot(const std::shared_ptr<const CoreFile>& core_file, const std::string& path) {
   const CoreFile& core = *core_file;
-  const auto shared_reader = std::make_shared<StackReader>(core, core, MergeOptions{}, WalkLimits{});
-  StackReader& reader = *shared_reader;
+  const auto shared = std::make_shared<ReaderOfCore>(core);
+  StackReader& reader = shared->reader;
   if (reader.images().empty()) reader.try_all_rows();
   HeapSnapshot snapshot;
   snapshot.pid = core.pid();
@@ -300,7 +306,7 @@ Result<HeapSnapshot> take_snapshot(const std::shared_ptr<const CoreFile>& core_f
     if (mapping.may_hold_objects()) ranges.push_back({mapping.start, mapping.end});
   }
   take_states(reader, ranges, snapshot);
-  snapshot.code->use([core_file, shared_reader](Address entry) { return symbol(*shared_reader, entry); });
+  snapshot.code->use([core_file, shared](Address entry) { return symbol(shared->reader, entry); });
   if (snapshot.states.empty())
     return Error{Cause::no_lua, fmt::format("There is no lua_State in the memory of {}.", path)};
   if (const Result<void> room = check_copy(ranges, core, snapshot); !room) return room.error();

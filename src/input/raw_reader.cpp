@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "input/page_recording.h"
 #include "input/raw_fields.h"
+#include "profile/profile_builder.h"
 #include "profile/raw_format.h"
 
 namespace luaspy {
@@ -25,11 +26,7 @@ constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
 class RawReader {
  public:
   RawReader(std::uint8_t version, const Shape& shape, const RawWindow& window, bool keeps_order)
-      : version_(version),
-        window_(window),
-        profile_(keeps_order),
-        mode_(shape.mode),
-        shaper_(shape, stacks_, profile_.stacks()) {}
+      : version_(version), window_(window), mode_(shape.mode), built_(tables_, shape, keeps_order) {}
 
   // False if the block is damaged (the records before the damage count), or if refused() says why
   // it cannot be read.
@@ -75,10 +72,8 @@ class RawReader {
 
  private:
   struct KnownThread {
-    Profile::Thread thread;
-    std::uint32_t index = 0;  // in the profile
+    ThreadId id{};
     bool asked_for = false;
-    bool known = false;  // to the profile
     Quality quality, of_allocations;
   };
   // A global_State. What was before the window is shown at its beginning.
@@ -219,30 +214,30 @@ class RawReader {
     if (part > static_cast<std::uint64_t>(Frame::Part::start)) return false;
     frame.part = static_cast<Frame::Part>(part);
     if (!fields.good() || !has_room_for(name.size() + file.size())) return false;
-    frames_.push_back(stacks_.intern(frame));
+    frames_.push_back(tables_.stacks.intern(frame));
     return true;
   }
 
   bool read_stack(Fields fields) {
     const std::uint32_t outer = fields.index(nodes_.size()), frame = fields.index(frames_.size());
     if (!fields.good()) return false;
-    nodes_.push_back(stacks_.intern({nodes_[outer], frames_[frame]}));
+    nodes_.push_back(tables_.stacks.intern({nodes_[outer], frames_[frame]}));
     return true;
   }
 
   bool read_thread(Fields fields) {
-    KnownThread known;
-    known.thread.tid = fields.small_number();
-    known.thread.pid = fields.small_number();
-    known.thread.name = string(fields), known.thread.process = string(fields);
-    if (!fields.empty()) known.thread.program = fields.number();
-    if (!fields.empty()) known.thread.started = fields.signed_number();
-    if (!fields.good() || threads_.size() == most_threads ||
-        !has_room_for(known.thread.name.size() + known.thread.process.size()))
+    ThreadInfo thread;
+    thread.tid = fields.small_number();
+    thread.pid = fields.small_number();
+    thread.name = string(fields), thread.process = string(fields);
+    if (!fields.empty()) thread.program = fields.number();
+    if (!fields.empty()) thread.started = fields.signed_number();
+    if (!fields.good() || threads_.size() == most_threads || !has_room_for(thread.name.size() + thread.process.size()))
       return false;
-    known.asked_for = window_.thread.empty() || known.thread.name.find(window_.thread) != std::string::npos ||
-                      std::to_string(known.thread.tid) == window_.thread;
-    threads_.push_back(std::move(known));
+    KnownThread& known = threads_.emplace_back();
+    known.id = tables_.threads.intern(thread);
+    known.asked_for = window_.thread.empty() || thread.name.find(window_.thread) != std::string::npos ||
+                      std::to_string(thread.tid) == window_.thread;
     return true;
   }
 
@@ -276,7 +271,9 @@ class RawReader {
       facts.state = Sample::State::waiting;
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (!has_loss) facts.quality = known.quality;
-    if (!takes_allocations_ && known.asked_for && is_in_window()) add(known, tick_, facts, has_loss ? 0 : nodes_[what]);
+    if (takes_allocations_ || !known.asked_for || !is_in_window()) return true;
+    if (has_loss) built_.lose(known.id, facts.loss, facts.stopped_ns);
+    else facts.stack = nodes_[what], add(known, tick_, facts);
     return true;
   }
 
@@ -303,17 +300,13 @@ class RawReader {
     if (!takes_allocations_) return true;
     const Tick tick = {tick_.at_ns + passed, profile_.about.unit == Unit::objects ? objects : bytes};
     if (!add_up(facts.stopped_ns) || !add_up(tick.weight)) return false;
-    if (known.asked_for && is_in_window(tick.at_ns)) add(known, tick, facts, nodes_[stack]);
+    facts.stack = nodes_[stack];
+    if (known.asked_for && is_in_window(tick.at_ns)) add(known, tick, facts);
     return true;
   }
 
-  void add(KnownThread& known, const Tick& at, Sample& facts, StackTable::StackId stack) {
-    if (!known.known) known.index = profile_.index_of(known.thread), known.known = true;
-    const Tick tick = {at.at_ns - window_.from_ns, at.weight};
-    if (facts.loss != Loss::none) return profile_.add(known.index, tick, facts, 0);
-    const std::optional<StackTable::StackId> shaped = shaper_.shaped(stack, facts.vm_state, known.thread);
-    if (!shaped) facts.loss = Loss::left_out;
-    profile_.add(known.index, tick, facts, shaped.value_or(0));
+  void add(const KnownThread& known, const Tick& at, const Sample& sample) {
+    built_.add(known.id, {at.at_ns - window_.from_ns, at.weight}, sample);
   }
 
   bool read_loss(Fields fields) {
@@ -412,18 +405,18 @@ class RawReader {
   std::optional<Error> refused_;
   const RawWindow& window_;
   std::vector<std::string> strings_;
-  StackTable stacks_;                        // as recorded
-  std::vector<StackTable::FrameId> frames_;  // by number in the file
-  std::vector<StackTable::StackId> nodes_{0};
+  EventTables tables_;           // as recorded
+  std::vector<FrameId> frames_;  // by number in the file
+  std::vector<StackId> nodes_{empty_stack};
   std::vector<KnownThread> threads_;
   std::vector<KnownHeap> heaps_;
   std::size_t text_bytes_ = 0;  // of strings, frames, threads and names of files
   std::size_t source_bytes_left_ = raw::most_source;
   Tick tick_;
   std::int64_t ticks_ = 0, sum_ = 0;  // sum_: of stop times and weights
-  Profile profile_;
   Mode mode_;
-  Shaper shaper_;
+  ProfileBuilder built_;
+  Profile& profile_ = built_.profile();
 };
 
 std::uint32_t u32(const char* bytes) {

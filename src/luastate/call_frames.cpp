@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 namespace luaspy {
 
 std::string left_out_text(const LuaWalk& walk, bool counted) {
@@ -29,9 +31,9 @@ Frame label_call(Names& names, const NativeFunctions& functions, const Names::Co
   return labelled;
 }
 
-void add_markers(const LuaCall& call, Stack& stack) {
-  if (call.tail) stack.push_back(marker("(...tail calls...)"));
-  if (call.gap) stack.push_back(marker("[unreadable]"));
+std::span<const Frame> markers_outside(const LuaCall& call) {
+  static const std::array both = {marker("(...tail calls...)"), marker("[unreadable]")};
+  return std::span(both).subspan(call.tail ? 0 : 1, (call.tail ? 1 : 0) + (call.gap ? 1 : 0));
 }
 
 }  // namespace luaspy

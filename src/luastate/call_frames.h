@@ -1,6 +1,7 @@
 #pragma once
 // A call as a readable frame.
 
+#include <span>
 #include <string>
 
 #include "luastate/names.h"
@@ -15,7 +16,7 @@ Frame label_call(Names& names, const NativeFunctions& functions, const Names::Co
                  const LuaCall* caller, Address pc);
 // The markers shown outside of a call, innermost first: tail calls, and calls that could not be
 // read.
-void add_markers(const LuaCall& call, Stack& stack);
+std::span<const Frame> markers_outside(const LuaCall& call);
 // The marker for calls left out in the middle of a deep stack. `counted`: with their number.
 std::string left_out_text(const LuaWalk& walk, bool counted);
 

@@ -57,7 +57,7 @@ std::vector<Node> make_nodes(const Profile& profile, const FunctionTable& table)
                      {},
                      {}});
   }
-  for (const Profile::Thread& thread : profile.threads())
+  for (const ThreadInfo& thread : profile.threads())
     nodes.push_back({"threads",
                      std::string(unknown),
                      line_text(fmt::format("thread {} ({})", thread.name, thread.tid)),
@@ -74,7 +74,7 @@ void count(const Profile& profile, const FunctionTable& table, std::vector<Node>
     ++number;
     std::size_t caller = table.functions.size() + of.thread;
     int line = 0;
-    for (const Profile::FrameId id : profile.stack(profile.situations()[of.situation].stack)) {
+    for (const FrameId id : profile.stack(profile.situations()[of.situation].stack)) {
       const std::size_t callee = table.of_frame[id];
       if (last_seen[callee] != number) nodes[caller].calls[{callee, line}] += amount;
       last_seen[callee] = number;

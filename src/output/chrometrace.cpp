@@ -57,7 +57,7 @@ class Writer {
     out_ << "},\n\"traceEvents\":[";
     processes();
     for (std::size_t thread = 0; thread < profile_.threads().size(); ++thread) {
-      const Profile::Thread& of = profile_.threads()[thread];
+      const ThreadInfo& of = profile_.threads()[thread];
       const int pid = process_of(profile_, of);
       track(pid, of.tid, fmt::format("{} ({})", of.name, of.tid), 2 * thread);
       stacks(thread, pid, of.tid);
@@ -78,7 +78,7 @@ class Writer {
   void processes() {
     std::map<int, std::vector<std::string>> commands;  // of each process, one after the other if it has executed others
     std::vector<int> order;
-    for (const Profile::Thread& thread : profile_.threads()) {
+    for (const ThreadInfo& thread : profile_.threads()) {
       const int pid = process_of(profile_, thread);
       std::vector<std::string>& known = commands[pid];
       if (known.empty()) order.push_back(pid);
@@ -110,7 +110,7 @@ class Writer {
     profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
       if (run.start_ns != end) close(0);
       next.clear();
-      for (const Profile::FrameId id : profile_.stack(profile_.situations()[run.situation].stack))
+      for (const FrameId id : profile_.stack(profile_.situations()[run.situation].stack))
         next.push_back(functions_.of_frame[id]);
       const auto differs = std::ranges::mismatch(open, next);
       close(static_cast<std::size_t>(differs.in1 - open.begin()));

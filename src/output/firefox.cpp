@@ -112,7 +112,7 @@ class ThreadTables {
   // "null" for the empty stack.
   std::string stack_of(Profile::SituationId id) {
     const Profile::Situation& situation = profile_.situations()[id];
-    if (situation.stack == 0) return "null";
+    if (situation.stack == empty_stack) return "null";
     const StackTable::Node& node = profile_.stacks().nodes()[situation.stack];
     return std::to_string(stack(situation.stack, kind_of(situation, profile_.frames()[node.frame])));
   }
@@ -126,15 +126,15 @@ class ThreadTables {
   }
 
  private:
-  std::size_t stack(Profile::StackId id, Kind kind) {
-    std::vector<Profile::StackId> missing;  // innermost first
-    for (Profile::StackId outer = id; outer != 0; outer = profile_.stacks().nodes()[outer].outer) {
+  std::size_t stack(StackId id, Kind kind) {
+    std::vector<StackId> missing;  // innermost first
+    for (StackId outer = id; outer != empty_stack; outer = profile_.stacks().nodes()[outer].outer) {
       missing.push_back(outer);
       if (stacks_.contains({outer, outer == id ? kind : own_kind(outer)})) break;
     }
     std::string prefix = "null";
     for (; !missing.empty(); missing.pop_back()) {
-      const Profile::StackId next = missing.back();
+      const StackId next = missing.back();
       const Kind next_kind = next == id ? kind : own_kind(next);
       const auto [place, added] = stacks_.try_emplace({next, next_kind});
       if (added) place->second = stack_table_.add(frame(profile_.stacks().nodes()[next].frame, next_kind), prefix);
@@ -143,9 +143,9 @@ class ThreadTables {
     return stacks_.at({id, kind});
   }
 
-  Kind own_kind(Profile::StackId id) const { return kind_of(profile_.frames()[profile_.stacks().nodes()[id].frame]); }
+  Kind own_kind(StackId id) const { return kind_of(profile_.frames()[profile_.stacks().nodes()[id].frame]); }
 
-  std::size_t frame(Profile::FrameId id, Kind kind) {
+  std::size_t frame(FrameId id, Kind kind) {
     const auto [place, added] = frames_.try_emplace({id, kind});
     if (!added) return place->second;
     const Frame& frame = profile_.frames()[id];
@@ -168,8 +168,8 @@ class ThreadTables {
   const Profile& profile_;
   const FunctionTable& table_;
   Strings& strings_;
-  std::map<std::pair<Profile::StackId, Kind>, std::size_t> stacks_;
-  std::map<std::pair<Profile::FrameId, Kind>, std::size_t> frames_;
+  std::map<std::pair<StackId, Kind>, std::size_t> stacks_;
+  std::map<std::pair<FrameId, Kind>, std::size_t> frames_;
   std::unordered_map<std::uint32_t, std::size_t> functions_;
   Table stack_table_{{"frame", "prefix"}};
   Table frame_table_{
@@ -238,10 +238,10 @@ void write_samples(const Profile& profile, std::size_t thread, ThreadTables& tab
 // The site groups threads by it. A process that has executed another program counts as another one: "4711.1", as
 // Firefox itself writes the second process of a number.
 std::string process_id(const Profile& profile, std::size_t thread) {
-  const Profile::Thread& of = profile.threads()[thread];
+  const ThreadInfo& of = profile.threads()[thread];
   std::set<std::uint64_t> programs;  // of its number, before this one
   for (std::size_t i = 0; i < thread; ++i) {
-    const Profile::Thread& other = profile.threads()[i];
+    const ThreadInfo& other = profile.threads()[i];
     if (process_of(profile, other) == process_of(profile, of)) programs.insert(other.program);
     if (other.program == of.program) break;
   }
@@ -252,7 +252,7 @@ std::string process_id(const Profile& profile, std::size_t thread) {
 
 void write_thread(const Profile& profile, std::size_t thread, const FunctionTable& functions, Strings& strings,
                   std::ostream& out) {
-  const Profile::Thread& of = profile.threads()[thread];
+  const ThreadInfo& of = profile.threads()[thread];
   const int pid = process_of(profile, of);
   fmt::print(out,
              "{{\"processType\":\"default\",\"processName\":{},\"processStartupTime\":0,\"processShutdownTime\":null,"
@@ -275,7 +275,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FunctionTabl
 std::size_t thread_of(const Profile& profile, int pid) {
   const auto& threads = profile.threads();
   const auto found = std::ranges::find_if(
-      threads, [&](const Profile::Thread& thread) { return process_of(profile, thread) == pid; });
+      threads, [&](const ThreadInfo& thread) { return process_of(profile, thread) == pid; });
   return found != threads.end() ? static_cast<std::size_t>(found - threads.begin()) : 0;
 }
 

@@ -81,7 +81,7 @@ class Set {
  public:
   Set(const Profile& profile, Tables& tables)
       : profile_(profile), tables_(tables), nodes_(profile.stacks().nodes().size()) {
-    for (const Frame& frame : profile.frames()) frames_.push_back(tables.frame(frame));
+    for (const Frame& frame : profile.frames()) frames_.add(tables.frame(frame));
     for (const Profile::Situation& situation : profile.situations())
       situations_.push_back(
           fmt::format("{},{}", node_of(situation.stack),
@@ -116,9 +116,9 @@ class Set {
   }
 
  private:
-  std::uint32_t node_of(Profile::StackId stack) {
-    std::vector<Profile::StackId> inside;
-    for (; stack != 0 && nodes_[stack] == 0; stack = profile_.stacks().nodes()[stack].outer) inside.push_back(stack);
+  std::uint32_t node_of(StackId stack) {
+    std::vector<StackId> inside;
+    for (; stack != empty_stack && nodes_[stack] == 0; stack = profile_.stacks().nodes()[stack].outer) inside.push_back(stack);
     std::uint32_t node = nodes_[stack];
     for (auto next = inside.rbegin(); next != inside.rend(); ++next)
       nodes_[*next] = node = tables_.node(node, frames_[profile_.stacks().nodes()[*next].frame]);
@@ -127,8 +127,8 @@ class Set {
 
   const Profile& profile_;
   Tables& tables_;
-  Numbers nodes_;                        // by stack; 0: not known yet
-  Numbers frames_;                       // by FrameId
+  ById<StackId, std::uint32_t> nodes_;  // 0: not known yet
+  ById<FrameId, std::uint32_t> frames_;
   std::vector<std::string> situations_;  // by SituationId: a run's first two numbers
 };
 
@@ -227,11 +227,11 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
     out << (i == 0 ? ",\"doubts\":[" : ",") << json_in_html(doubtful[i]);
   if (!doubtful.empty()) out << ']';
   std::set<std::pair<int, std::uint64_t>> processes;
-  for (const Profile::Thread& thread : profile.threads()) processes.emplace(thread.pid, thread.program);
+  for (const ThreadInfo& thread : profile.threads()) processes.emplace(thread.pid, thread.program);
   if (in_order && profile.charged() != 1) out << fmt::format(",\"charged\":{:.4f}", profile.charged());
   out << ",\n\"threads\":[";
   for (std::size_t i = 0; i < profile.threads().size(); ++i) {
-    const Profile::Thread& thread = profile.threads()[i];
+    const ThreadInfo& thread = profile.threads()[i];
     out << (i == 0 ? "\n" : ",\n") << "{\"tid\":" << thread.tid << ",\"name\":" << json_in_html(thread.name)
         << ",\"process\":"
         << json_in_html(processes.size() < 2

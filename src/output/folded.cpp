@@ -19,16 +19,16 @@ std::string without_separator(std::string text) {
 }  // namespace
 
 void write_folded(const Profile& profile, const WriteOptions& options, std::ostream& out) {
-  std::vector<std::string> frames;
-  for (const Frame& frame : profile.frames()) frames.push_back(without_separator(describe(frame, options.lines)));
+  ById<FrameId, std::string> frames;
+  for (const Frame& frame : profile.frames()) frames.add(without_separator(describe(frame, options.lines)));
   std::map<std::string, std::int64_t> lines;
   for (const auto& [of, amount] : profile.counts()) {
     std::string line;
     if (options.threads) {
-      const Profile::Thread& thread = profile.threads()[of.thread];
+      const ThreadInfo& thread = profile.threads()[of.thread];
       line = without_separator(fmt::format("thread {} ({})", thread.name, thread.tid));
     }
-    for (const Profile::FrameId id : profile.stack(profile.situations()[of.situation].stack))
+    for (const FrameId id : profile.stack(profile.situations()[of.situation].stack))
       line += (line.empty() ? "" : ";") + frames[id];
     lines[line] += cost(amount, usual_by(profile.about.unit));
   }

@@ -183,12 +183,13 @@ class Writer {
   }
 
   void locations() {
-    for (Profile::FrameId id = 0; id < profile_.frames().size(); ++id) {
+    for (std::uint32_t i = 0; i < profile_.frames().size(); ++i) {
+      const FrameId id{i};
       const Frame& frame = profile_.frames()[id];
       Message line, location;
       line.add(field::function_id, std::uint64_t{functions_.of_frame[id]} + 1);
       line.add(field::line_number, std::int64_t{line_of(frame)});
-      location.add(field::id_of_location, std::uint64_t{id} + 1);
+      location.add(field::id_of_location, std::uint64_t{i} + 1);
       if (frame.kind != Frame::Kind::lua && !frame.file.empty())
         location.add(field::mapping_of_location, mapping(frame.file));
       location.add(field::line, line);
@@ -198,11 +199,11 @@ class Writer {
 
   void sample(const Profile::ThreadSituation& of, const Profile::Amount& amount) {
     const Profile::Situation& situation = profile_.situations()[of.situation];
-    const Profile::Thread& thread = profile_.threads()[of.thread];
+    const ThreadInfo& thread = profile_.threads()[of.thread];
     const auto stack = profile_.stack(situation.stack);
     std::vector<std::uint64_t> innermost_first;
     for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame)
-      innermost_first.push_back(std::uint64_t{*frame} + 1);
+      innermost_first.push_back(std::uint64_t{number(*frame)} + 1);
     Message message;
     message.add(field::location_id, innermost_first);
     message.add(field::value, values(of, amount));

@@ -56,11 +56,15 @@ std::map<std::string, std::string> words(const About& about) {
   return words;
 }
 
+// The flags that announce what put_facts() puts.
+std::uint64_t facts_of(const Sample& sample, bool has_quality) {
+  return (sample.stopped_ns != 0 ? raw::has_stop : 0) | (has_quality ? raw::has_quality : 0) |
+         static_cast<std::uint64_t>(sample.vm_state) << raw::vm_state_shift;
+}
+
 }  // namespace
 
-RawWriter::RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, Unit unit,
-                     std::ostream& out)
-    : stacks_(stacks), threads_(threads), out_(out) {
+RawWriter::RawWriter(const EventTables& tables, Unit unit, std::ostream& out) : tables_(tables), out_(out) {
   out_ << raw::magic << static_cast<char>(raw::version);
   about(raw::unit_key, std::string(name(unit)));
 }
@@ -81,51 +85,70 @@ void RawWriter::about(std::string_view key, const std::string& value) {
   add_record(raw::about, body);
 }
 
-// Writes the strings, frames, stacks and threads that are new since the last sample.
-void RawWriter::catch_up() {
-  const auto string = [&](const std::string& text) {
-    const auto [place, added] = strings_.emplace(text, strings_.size());
-    if (added) add_record(raw::string, text.substr(0, raw::longest_string));
-    return place->second;
-  };
-  for (; frames_ < stacks_.frames().size(); ++frames_) {
-    const Frame& frame = stacks_.frames()[frames_];
-    const std::uint64_t name = string(frame.name), file = string(frame.file);
+std::uint64_t RawWriter::number_of(const std::string& text) {
+  const auto [place, added] = strings_.emplace(text, strings_.size());
+  if (added) add_record(raw::string, text.substr(0, raw::longest_string));
+  return place->second;
+}
+
+std::uint64_t RawWriter::number_of(FrameId id) {
+  if (!frames_.numbers.has(id)) frames_.numbers.resize(tables_.stacks.frames().size(), not_written);
+  std::uint32_t& known = frames_.numbers[id];
+  if (known != not_written) return known;
+  const Frame& frame = tables_.stacks.frames()[id];
+  const std::uint64_t name = number_of(frame.name), file = number_of(frame.file);
+  body_.clear();
+  const bool in_kernel = frame.kind == Frame::Kind::kernel;
+  const std::uint64_t flags = (frame.own_name ? raw::own_name : 0) | (in_kernel ? raw::in_kernel : 0);
+  const Frame::Kind kind = in_kernel ? Frame::Kind::native : frame.kind;
+  put(body_, static_cast<std::uint64_t>(kind) | (frame.line_is_near ? raw::line_is_near : 0) |
+                 static_cast<std::uint64_t>(frame.part) << raw::part_shift);
+  put(body_, name);
+  put(body_, file);
+  put(body_, static_cast<std::uint64_t>(std::max(frame.line_defined, 0)));
+  put(body_, static_cast<std::uint64_t>(std::max(frame.line, 0)));
+  if (frame.prototype != 0 || flags != 0) put(body_, std::uint64_t{frame.prototype});
+  if (flags != 0) put(body_, flags);
+  add_record(raw::frame, body_);
+  return known = frames_.count++;
+}
+
+// Outer stacks come before those that they are part of. The empty stack is never written, and has number 0.
+std::uint64_t RawWriter::number_of(StackId id) {
+  if (!stacks_.numbers.has(id)) stacks_.numbers.resize(tables_.stacks.nodes().size(), not_written);
+  chain_.clear();
+  for (; id != empty_stack && stacks_.numbers[id] == not_written; id = tables_.stacks.nodes()[id].outer)
+    chain_.push_back(id);
+  std::uint64_t outer = id == empty_stack ? 0 : stacks_.numbers[id];
+  for (; !chain_.empty(); chain_.pop_back()) {
+    const std::uint64_t frame = number_of(tables_.stacks.nodes()[chain_.back()].frame);
     body_.clear();
-    const bool in_kernel = frame.kind == Frame::Kind::kernel;
-    const std::uint64_t flags = (frame.own_name ? raw::own_name : 0) | (in_kernel ? raw::in_kernel : 0);
-    const Frame::Kind kind = in_kernel ? Frame::Kind::native : frame.kind;
-    put(body_, static_cast<std::uint64_t>(kind) | (frame.line_is_near ? raw::line_is_near : 0) |
-                   static_cast<std::uint64_t>(frame.part) << raw::part_shift);
-    put(body_, name);
-    put(body_, file);
-    put(body_, static_cast<std::uint64_t>(std::max(frame.line_defined, 0)));
-    put(body_, static_cast<std::uint64_t>(std::max(frame.line, 0)));
-    if (frame.prototype != 0 || flags != 0) put(body_, std::uint64_t{frame.prototype});
-    if (flags != 0) put(body_, flags);
-    add_record(raw::frame, body_);
-  }
-  for (; nodes_ < stacks_.nodes().size(); ++nodes_) {
-    body_.clear();
-    put(body_, std::uint64_t{stacks_.nodes()[nodes_].outer});
-    put(body_, std::uint64_t{stacks_.nodes()[nodes_].frame});
+    put(body_, outer);
+    put(body_, frame);
     add_record(raw::stack, body_);
+    outer = stacks_.numbers[chain_.back()] = ++stacks_.count;
   }
-  for (; told_threads_ < threads_.size(); ++told_threads_) {
-    const Profile::Thread& thread = threads_[told_threads_];
-    const std::uint64_t name = string(thread.name), process = string(thread.process);
-    body_.clear();
-    put(body_, std::int64_t{thread.tid});
-    put(body_, std::int64_t{thread.pid});
-    put(body_, name);
-    put(body_, process);
-    if (thread.program != 0 || thread.started != 0) {
-      put(body_, thread.program);
-      put(body_, thread.started);
-    }
-    add_record(raw::thread, body_);
-    qualities_.emplace_back(), of_allocations_.emplace_back();
+  return outer;
+}
+
+std::uint64_t RawWriter::number_of(ThreadId id) {
+  if (!threads_.numbers.has(id)) threads_.numbers.resize(tables_.threads.size(), not_written);
+  std::uint32_t& known = threads_.numbers[id];
+  if (known != not_written) return known;
+  const ThreadInfo& thread = tables_.threads[id];
+  const std::uint64_t name = number_of(thread.name), process = number_of(thread.process);
+  body_.clear();
+  put(body_, std::int64_t{thread.tid});
+  put(body_, std::int64_t{thread.pid});
+  put(body_, name);
+  put(body_, process);
+  if (thread.program != 0 || thread.started != 0) {
+    put(body_, thread.program);
+    put(body_, thread.started);
   }
+  add_record(raw::thread, body_);
+  qualities_.emplace_back(), of_allocations_.emplace_back();
+  return known = threads_.count++;
 }
 
 // The stoppers of several CPUs share one tick, but each has its own time.
@@ -140,38 +163,46 @@ void RawWriter::tick(const Tick& at) {
   tick_ = tick;
 }
 
-void RawWriter::sample(std::uint32_t thread, const Tick& at, const Sample& facts, StackTable::StackId stack) {
-  catch_up();
+void RawWriter::sample(ThreadId id, const Tick& at, const Sample& sample) {
+  const std::uint64_t thread = number_of(id), stack = number_of(sample.stack);
   tick(at);
-  const bool is_stack = facts.loss == Loss::none, new_quality = is_stack && facts.quality != qualities_[thread];
+  const bool new_quality = sample.quality != qualities_[thread];
+  qualities_[thread] = sample.quality;
   body_.clear();
-  put(body_, std::uint64_t{thread});
-  put(body_, (facts.state != Sample::State::running ? raw::asleep : 0) | (facts.stopped_ns != 0 ? raw::has_stop : 0) |
-                 (new_quality ? raw::has_quality : 0) | (is_stack ? 0 : raw::has_loss) |
-                 static_cast<std::uint64_t>(facts.vm_state) << raw::vm_state_shift);
-  if (is_stack) put(body_, std::uint64_t{stack});
-  else put(body_, static_cast<std::uint64_t>(facts.loss));
-  if (new_quality) qualities_[thread] = facts.quality;
-  put_facts(facts, new_quality);
-  if (facts.state == Sample::State::waiting) put(body_, raw::waits_for_cpu);
+  put(body_, thread);
+  put(body_, (sample.state != Sample::State::running ? raw::asleep : 0) | facts_of(sample, new_quality));
+  put(body_, stack);
+  put_facts(sample, new_quality);
+  if (sample.state == Sample::State::waiting) put(body_, raw::waits_for_cpu);
+  add_record(raw::sample, body_);
+}
+
+void RawWriter::lost(ThreadId id, const Tick& at, Loss loss, std::int64_t stopped_ns) {
+  const std::uint64_t thread = number_of(id);
+  tick(at);
+  Sample facts;
+  facts.stopped_ns = stopped_ns;
+  body_.clear();
+  put(body_, thread);
+  put(body_, raw::has_loss | facts_of(facts, false));
+  put(body_, static_cast<std::uint64_t>(loss));
+  put_facts(facts, false);
   add_record(raw::sample, body_);
 }
 
 // It has its own time: a tick record would be one of the samples of time.
-void RawWriter::allocation(std::uint32_t thread, const Allocation& allocation, const Sample& facts,
-                           StackTable::StackId stack) {
-  catch_up();
-  const bool new_quality = facts.quality != of_allocations_[thread];
-  of_allocations_[thread] = facts.quality;
+void RawWriter::allocation(ThreadId id, const Allocation& allocation, const Sample& sample) {
+  const std::uint64_t thread = number_of(id), stack = number_of(sample.stack);
+  const bool new_quality = sample.quality != of_allocations_[thread];
+  of_allocations_[thread] = sample.quality;
   body_.clear();
-  put(body_, std::uint64_t{thread});
-  put(body_, (facts.stopped_ns != 0 ? raw::has_stop : 0) | (new_quality ? raw::has_quality : 0) |
-                 static_cast<std::uint64_t>(facts.vm_state) << raw::vm_state_shift);
-  put(body_, std::uint64_t{stack});
+  put(body_, thread);
+  put(body_, facts_of(sample, new_quality));
+  put(body_, stack);
   put(body_, std::max(allocation.at_ns - tick_.at_ns, std::int64_t{0}));
   put(body_, allocation.bytes);
   put(body_, allocation.objects);
-  put_facts(facts, new_quality);
+  put_facts(sample, new_quality);
   add_record(raw::allocation, body_);
 }
 

@@ -8,24 +8,27 @@
 #include <unordered_map>
 #include <vector>
 
+#include "events/event_tables.h"
 #include "profile/profile.h"
 
 namespace luaspy {
 
 class RawWriter {
  public:
-  // `stacks` and `threads` grow during the recording; samples refer to them by number. `unit`: of
-  // all weights.
-  RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, Unit unit, std::ostream& out);
+  // `tables` grow during the recording; of them, what is needed is written when it is needed first.
+  // `unit`: of all weights.
+  RawWriter(const EventTables& tables, Unit unit, std::ostream& out);
 
-  // Writes all of `facts` except the stack. A loss of one thread is written with the thread.
-  void sample(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack);
+  // A sample without a loss.
+  void sample(ThreadId thread, const Tick& tick, const Sample& sample);
+  // One tick of a thread without a sample, for which it may have been stopped.
+  void lost(ThreadId thread, const Tick& tick, Loss loss, std::int64_t stopped_ns);
   // An allocation in a recording of time, that stands for so many bytes and objects. `at_ns`: not
   // before the last sample.
   struct Allocation {
     std::int64_t at_ns = 0, bytes = 0, objects = 0;
   };
-  void allocation(std::uint32_t thread, const Allocation& allocation, const Sample& facts, StackTable::StackId stack);
+  void allocation(ThreadId thread, const Allocation& allocation, const Sample& sample);
   void loss(Loss loss, std::int64_t count);
   void idle(std::int64_t count);
   void waiting(std::int64_t count);
@@ -43,22 +46,34 @@ class RawWriter {
 
  private:
   void about(std::string_view key, const std::string& value);
-  void catch_up();
+  std::uint64_t number_of(const std::string& text);
+  std::uint64_t number_of(FrameId frame);
+  std::uint64_t number_of(StackId stack);
+  std::uint64_t number_of(ThreadId thread);
   void tick(const Tick& tick);
   void put_facts(const Sample& facts, bool has_quality);
   void idle_is_over();
   void add_record(std::uint8_t type, const std::string& body);
   void write_block();
 
-  const StackTable& stacks_;
-  const std::vector<Profile::Thread>& threads_;
+  const EventTables& tables_;
   std::ostream& out_;
   std::string block_;
-  std::string body_;                                       // of the record being made; kept for its memory
-  std::size_t frames_ = 0, nodes_ = 1, told_threads_ = 0;  // written so far
+  std::string body_;  // of the record being made; kept for its memory
+  // What was written, with its number in the file; not_written: it was not.
+  template <typename Id>
+  struct Written {
+    ById<Id, std::uint32_t> numbers;
+    std::uint32_t count = 0;
+  };
+  Written<FrameId> frames_;
+  Written<StackId> stacks_;
+  Written<ThreadId> threads_;
+  static constexpr std::uint32_t not_written = ~0U;
   std::unordered_map<std::string, std::uint64_t> strings_;
+  std::vector<StackId> chain_;  // kept for its memory
   std::map<std::string, std::string> about_;
-  std::vector<Quality> qualities_;        // by thread: the last one written
+  std::vector<Quality> qualities_;        // by the thread's number in the file: the last one written
   std::vector<Quality> of_allocations_;   // the same
   std::vector<std::int64_t> heap_bytes_;  // by state: the last size written
   Tick tick_;

@@ -14,7 +14,7 @@ namespace {
 // speedscope sums entries with the same name, file and line: frames become such entries, numbered
 // from 0.
 struct FrameTable {
-  std::vector<std::size_t> index;    // by FrameId
+  ById<FrameId, std::size_t> index;
   std::vector<std::string> entries;  // JSON objects
 };
 
@@ -29,7 +29,7 @@ FrameTable make_frames(const Profile& profile, bool lines) {
     entry += '}';
     const auto [place, added] = known.emplace(entry, table.entries.size());
     if (added) table.entries.push_back(entry);
-    table.index.push_back(place->second);
+    table.index.add(place->second);
   }
   return table;
 }
@@ -46,7 +46,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FrameTable& 
     return std::llround(static_cast<double>(run.weight) * profile.charged());
   };
   timeline.for_each([&](const Timeline::Run& run) { total += weight(run); });
-  const Profile::Thread& about = profile.threads()[thread];
+  const ThreadInfo& about = profile.threads()[thread];
   out << "{\"type\":\"sampled\",\"name\":" << json_text(fmt::format("{} (thread {})", about.name, about.tid))
       << ",\"unit\":\"" << unit_of(profile) << "\",\"startValue\":0,\"endValue\":" << total << ",\n\"samples\":[";
   std::string_view separator;

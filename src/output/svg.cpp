@@ -73,7 +73,7 @@ class TreeBuilder {
       : profile_(profile), functions_(functions_of(profile, options.lines)), threads_(options.threads) {
     for (std::size_t i = 0; i < functions_.functions.size(); ++i) add(functions_.functions[i], functions_.texts[i]);
     if (threads_) {
-      for (const Profile::Thread& thread : profile.threads())
+      for (const ThreadInfo& thread : profile.threads())
         add(marker({}), fmt::format("thread {} ({})", thread.name, thread.tid));
     }
   }
@@ -82,7 +82,7 @@ class TreeBuilder {
     for (const auto& [of, amount] : profile_.counts()) {
       std::uint32_t node = 0;
       if (threads_) node = inside(node, static_cast<std::uint32_t>(functions_.functions.size()) + of.thread);
-      for (const Profile::FrameId frame : profile_.stack(profile_.situations()[of.situation].stack))
+      for (const FrameId frame : profile_.stack(profile_.situations()[of.situation].stack))
         node = inside(node, functions_.of_frame[frame]);
       tree_.nodes[node].own += cost(amount, by);
     }

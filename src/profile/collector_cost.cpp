@@ -33,11 +33,10 @@ std::map<int, OfProcess> by_process(const Profile& time, const Profile& bytes, B
 }
 
 // The functions of a stack, outermost first.
-std::vector<std::uint32_t> shown_functions(const Profile& profile, const FunctionTable& functions,
-                                           StackTable::StackId stack) {
+std::vector<std::uint32_t> shown_functions(const Profile& profile, const FunctionTable& functions, StackId stack) {
   std::vector<std::uint32_t> shown;
-  const std::vector<Profile::FrameId> frames = profile.stack(stack);
-  for (const Profile::FrameId frame : frames) {
+  const std::vector<FrameId> frames = profile.stack(stack);
+  for (const FrameId frame : frames) {
     if (functions.of_frame[frame] != FunctionTable::not_shown) shown.push_back(functions.of_frame[frame]);
   }
   if (shown.empty() && !frames.empty()) shown.push_back(functions.nothing);

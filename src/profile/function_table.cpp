@@ -22,7 +22,7 @@ FunctionTable functions_of(const Profile& profile, bool lines, Mode mode) {
     return place->second;
   };
   for (const Frame& frame : profile.frames())
-    table.of_frame.push_back(shows(mode, frame) ? add(frame) : FunctionTable::not_shown);
+    table.of_frame.add(shows(mode, frame) ? add(frame) : FunctionTable::not_shown);
   if (std::ranges::find(table.of_frame, FunctionTable::not_shown) != table.of_frame.end())
     table.nothing = add(nothing_shown(mode));
   return table;
@@ -37,7 +37,7 @@ std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, 
     ++number;
     const std::int64_t of_stack = cost(amount, by);
     const double squares = amount.squares;
-    const std::vector<Profile::FrameId> frames = profile.stack(id);
+    const std::vector<FrameId> frames = profile.stack(id);
     std::uint32_t innermost = FunctionTable::not_shown;
     const auto count = [&](std::uint32_t function) {
       innermost = function;
@@ -46,7 +46,7 @@ std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, 
         costs[function].total_squares += squares;
       }
     };
-    for (const Profile::FrameId frame : frames) {
+    for (const FrameId frame : frames) {
       if (functions.of_frame[frame] != FunctionTable::not_shown) count(functions.of_frame[frame]);
     }
     if (frames.empty()) continue;

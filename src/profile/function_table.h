@@ -14,9 +14,9 @@ namespace luaspy {
 
 // Frames with the same describe() text are one function, or with `lines` one line of a function.
 struct FunctionTable {
-  std::vector<Frame> functions;         // in the order in which they were first seen; line: 0 without `lines`
-  std::vector<std::string> texts;       // from describe()
-  std::vector<std::uint32_t> of_frame;  // by Profile::FrameId; not_shown: it is left out
+  std::vector<Frame> functions;           // in the order in which they were first seen; line: 0 without `lines`
+  std::vector<std::string> texts;         // from describe()
+  ById<FrameId, std::uint32_t> of_frame;  // not_shown: it is left out
   static constexpr std::uint32_t not_shown = ~std::uint32_t{0};
   std::uint32_t nothing = not_shown;  // the function that stands for a stack of which nothing is shown
 };

@@ -14,17 +14,13 @@ Profile::Amount& Profile::Amount::operator+=(const Amount& other) {
   return *this;
 }
 
-void Profile::add(const Thread& thread, const Tick& tick, const Sample& sample) {
-  const std::uint32_t index = index_of(thread);
-  if (sample.loss != Loss::none) return add(index, tick, sample, 0);
-  LastSample& last = tracks_[index].last;
-  const Sample& facts = last.take(sample, stacks_);
-  add(index, tick, facts, last.stack());
+void Profile::add_lost(Loss loss, std::int64_t stopped_ns) {
+  if (stopped_ns != 0) stops_.add(stopped_ns);
+  add_loss(loss);
 }
 
 void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack) {
   if (facts.stopped_ns != 0) stops_.add(facts.stopped_ns);
-  if (facts.loss != Loss::none) return add_loss(facts.loss);
   quality_ += facts.quality;
   waiting_ += facts.state == Sample::State::waiting;
   ++vm_states_[static_cast<std::size_t>(facts.vm_state)];
@@ -57,7 +53,7 @@ void Profile::charge_pauses() {
   }
 }
 
-std::uint32_t Profile::index_of(const Thread& thread) {
+std::uint32_t Profile::index_of(const ThreadInfo& thread) {
   const auto [place, added] = thread_index_.emplace(thread.key(), static_cast<std::uint32_t>(threads_.size()));
   if (added) threads_.push_back(thread), tracks_.emplace_back();
   return place->second;
@@ -69,7 +65,7 @@ Profile::SituationId Profile::intern(const Situation& situation) {
   return place->second;
 }
 
-std::map<Profile::StackId, Profile::Amount> Profile::stack_counts(std::optional<std::uint32_t> thread) const {
+std::map<StackId, Profile::Amount> Profile::stack_counts(std::optional<std::uint32_t> thread) const {
   std::map<StackId, Amount> counts;
   for (const auto& [at, amount] : counts_) {
     if (thread && at.thread != *thread) continue;
@@ -96,13 +92,14 @@ void Profile::settle_names() {
     return frame.kind == Frame::Kind::lua && frame.line_defined != 0;
   };
   const auto function_of = [](const Frame& frame) { return Function(frame.file, frame.line_defined, frame.prototype); };
-  const std::vector<Frame>& frames = stacks_.frames();
-  std::vector<std::int64_t> seen(frames.size());
+  const StackTable::Frames& frames = stacks_.frames();
+  ById<FrameId, std::int64_t> seen(frames.size());
   for (const auto& [id, amount] : stack_counts()) {
     for (const FrameId frame : stack(id)) seen[frame] += amount.samples;
   }
   std::map<Function, Names> functions;
-  for (FrameId id = 0; id < frames.size(); ++id) {
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const FrameId id{static_cast<std::uint32_t>(i)};
     const Frame& frame = frames[id];
     if (!may_be_given_a_name(frame)) continue;
     Names& names = functions[function_of(frame)];

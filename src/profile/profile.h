@@ -16,10 +16,9 @@
 
 #include "base/doubts.h"
 #include "base/sample.h"
-#include "base/thread_key.h"
+#include "events/stack_table.h"
+#include "events/thread_table.h"
 #include "profile/heap_track.h"
-#include "profile/last_sample.h"
-#include "profile/stack_table.h"
 #include "profile/stop_times.h"
 #include "profile/timeline.h"
 
@@ -53,23 +52,11 @@ struct About {
 
 class Profile {
  public:
-  using FrameId = StackTable::FrameId;
-  using StackId = StackTable::StackId;
   using SituationId = std::uint32_t;
 
-  struct Thread {
-    int tid = 0;
-    std::string name;
-    int pid = 0;                // 0: the target
-    std::string process;        // its command
-    std::uint64_t program = 0;  // ThreadKey::program
-    std::int64_t started = 0;   // ThreadKey::started
-
-    ThreadKey key() const { return {program, pid, tid, started}; }
-  };
   // What a thread was found doing.
   struct Situation {
-    StackId stack = 0;
+    StackId stack = empty_stack;
     VmState vm_state = VmState::none;
     Sample::State state = Sample::State::running;
     auto operator<=>(const Situation&) const = default;
@@ -89,24 +76,25 @@ class Profile {
   Profile(Profile&&) = default;
   Profile& operator=(Profile&&) = default;
 
-  // One tick of one thread. A sample that has a loss is counted under its name.
-  void add(const Thread& thread, const Tick& tick, const Sample& sample);
+  // One tick of one thread: a sample without a loss, whose stack is one of stacks().
+  void add(std::uint32_t thread, const Tick& tick, const Sample& sample) { add(thread, tick, sample, sample.stack); }
+  // The same with this stack instead of the sample's.
+  void add(std::uint32_t thread, const Tick& tick, const Sample& sample, StackId stack);
+  // A thread's number, which it gets the first time.
+  std::uint32_t index_of(const ThreadInfo& thread);
+  // One tick of one thread without a sample, for which it may have been stopped.
+  void add_lost(Loss loss, std::int64_t stopped_ns);
   void add_loss(Loss loss, std::int64_t count = 1) { losses_[static_cast<std::size_t>(loss)] += count; }
   void add_idle(std::int64_t count = 1) { idle_ += count; }
   void add_waiting(std::int64_t count) { waiting_ += count; }
 
-  // The same for callers that already have numbers of threads and stacks: `stack` is one of
-  // stacks(), and `facts.stack` and `facts.again` are ignored (LastSample).
-  std::uint32_t index_of(const Thread& thread);
-  void add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack);
-
-  const std::vector<Thread>& threads() const { return threads_; }
+  const std::vector<ThreadInfo>& threads() const { return threads_; }
   // By FrameId; with settled names if settle_names() was called since the last sample.
-  const std::vector<Frame>& frames() const {
+  const StackTable::Frames& frames() const {
     return settled_.size() == stacks_.frames().size() ? settled_ : stacks_.frames();
   }
   // The frames of a stack, outermost first.
-  std::vector<FrameId> stack(StackId id) const { return stacks_.stack(id); }
+  std::vector<FrameId> stack(StackId id) const { return stacks_.ids_of(id); }
   const StackTable& stacks() const { return stacks_; }
   StackTable& stacks() { return stacks_; }
   const std::vector<Situation>& situations() const { return situations_; }  // by SituationId
@@ -160,7 +148,6 @@ class Profile {
   // Kept per thread to make the next sample cheap: it is usually equal or similar to the last one.
   struct Track {
     Timeline timeline;
-    LastSample last;
     ThreadSituation at;
     Amount* amount = nullptr;  // counts_[at]
   };
@@ -169,10 +156,10 @@ class Profile {
 
   bool keeps_order_;
   StackTable stacks_;
-  std::vector<Frame> settled_;
+  StackTable::Frames settled_;
   std::vector<Situation> situations_;
   std::map<Situation, SituationId> situation_index_;
-  std::vector<Thread> threads_;
+  std::vector<ThreadInfo> threads_;
   std::deque<Track> tracks_;  // parallel to threads_
   std::unordered_map<ThreadKey, std::uint32_t, ThreadKey::Hash> thread_index_;
   std::map<ThreadSituation, Amount> counts_;

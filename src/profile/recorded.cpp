@@ -34,10 +34,10 @@ std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile
   return facts;
 }
 
-int process_of(const Profile& profile, const Profile::Thread& thread) {
+int process_of(const Profile& profile, const ThreadInfo& thread) {
   return thread.pid != 0 ? thread.pid : static_cast<int>(profile.about.pid);
 }
-const std::string& command_of(const Profile& profile, const Profile::Thread& thread) {
+const std::string& command_of(const Profile& profile, const ThreadInfo& thread) {
   return thread.process.empty() ? profile.about.command : thread.process;
 }
 

@@ -14,8 +14,8 @@ namespace luaspy {
 std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile);
 
 // A thread's process; the target if the thread does not name one.
-int process_of(const Profile& profile, const Profile::Thread& thread);
+int process_of(const Profile& profile, const ThreadInfo& thread);
 // The command of that process.
-const std::string& command_of(const Profile& profile, const Profile::Thread& thread);
+const std::string& command_of(const Profile& profile, const ThreadInfo& thread);
 
 }  // namespace luaspy

@@ -15,21 +15,21 @@ std::optional<Pattern> compiled(const std::string& pattern) {
 Shaper::Shaper(const Shape& shape, const StackTable& source, StackTable& into)
     : shape_(shape), only_(compiled(shape.only)), ignore_(compiled(shape.ignore)), source_(source), into_(into) {}
 
-std::optional<Shaper::StackId> Shaper::shaped(StackId stack, VmState vm_state, const Profile::Thread& thread) {
+std::optional<StackId> Shaper::shaped(StackId stack, VmState vm_state, const ThreadInfo& thread) {
   if (only_ && !has_match(*only_, has_only_, stack)) return {};
   if (ignore_ && has_match(*ignore_, has_ignored_, stack)) return {};
   Root& root = root_of(vm_state, thread);
   StackId shaped_stack = shaped(stack, root);
-  if (shaped_stack == root.stack && stack != 0) {
-    if (nothing_ == not_yet) nothing_ = into_.intern(nothing_shown(shape_.mode));
+  if (shaped_stack == root.stack && stack != empty_stack) {
+    if (nothing_ == not_shaped) nothing_ = into_.intern(nothing_shown(shape_.mode));
     shaped_stack = into_.intern({shaped_stack, nothing_});
   }
   if (!shape_.gc || vm_state != VmState::collecting) return shaped_stack;
-  if (collector_ == not_yet) collector_ = into_.intern(state_marker(vm_state));
+  if (collector_ == not_shaped) collector_ = into_.intern(state_marker(vm_state));
   return into_.intern({shaped_stack, collector_});
 }
 
-Shaper::Root& Shaper::root_of(VmState vm_state, const Profile::Thread& thread) {
+Shaper::Root& Shaper::root_of(VmState vm_state, const ThreadInfo& thread) {
   const auto [place,
               added] = roots_.try_emplace({shape_.processes ? thread.pid : 0, shape_.processes ? thread.program : 0,
                                            shape_.vmstate ? vm_state : VmState::none});
@@ -39,13 +39,13 @@ Shaper::Root& Shaper::root_of(VmState vm_state, const Profile::Thread& thread) {
     root.stack = into_.intern(
         {root.stack, into_.intern(marker(fmt::format("[process {} {}]", thread.pid, thread.process)))});
   if (shape_.vmstate) root.stack = into_.intern({root.stack, into_.intern(state_marker(vm_state))});
-  root.shaped.push_back(root.stack);
+  root.shaped.add(root.stack);
   return root;
 }
 
 // Computes the values from the nearest known outer stack inwards.
 template <typename Value, typename Next>
-Value Shaper::climb(std::vector<Value>& known, Value unknown, StackId stack, Next next) {
+Value Shaper::climb(ById<StackId, Value>& known, Value unknown, StackId stack, Next next) {
   known.resize(source_.nodes().size(), unknown);
   chain_.clear();
   for (; known[stack] == unknown; stack = source_.nodes()[stack].outer) chain_.push_back(stack);
@@ -57,25 +57,25 @@ Value Shaper::climb(std::vector<Value>& known, Value unknown, StackId stack, Nex
   return value;
 }
 
-Shaper::StackId Shaper::shaped(StackId stack, Root& root) {
-  return climb(root.shaped, not_yet, stack, [this](StackId outer, StackTable::FrameId frame) {
-    const StackTable::FrameId shown = shaped_frame(frame);
+StackId Shaper::shaped(StackId stack, Root& root) {
+  return climb(root.shaped, not_yet, stack, [this](StackId outer, FrameId frame) {
+    const FrameId shown = shaped_frame(frame);
     return shown != not_shown ? into_.intern({outer, shown}) : outer;
   });
 }
 
-StackTable::FrameId Shaper::shaped_frame(StackTable::FrameId frame) {
-  frames_.resize(source_.frames().size(), not_yet);
-  StackTable::FrameId& known = frames_[frame];
-  if (known != not_yet) return known;
+FrameId Shaper::shaped_frame(FrameId frame) {
+  frames_.resize(source_.frames().size(), not_shaped);
+  FrameId& known = frames_[frame];
+  if (known != not_shaped) return known;
   Frame shown = source_.frames()[frame];
   if (!shape_.whole && !shows(shape_.mode, shown)) return known = not_shown;
   if (!shape_.lines && !shape_.whole) shown.line = 0, shown.line_is_near = false;
   return known = into_.intern(shown);
 }
 
-bool Shaper::has_match(const Pattern& pattern, std::vector<std::int8_t>& known, StackId stack) {
-  return climb(known, std::int8_t{-1}, stack, [&](std::int8_t outer, StackTable::FrameId id) {
+bool Shaper::has_match(const Pattern& pattern, ById<StackId, std::int8_t>& known, StackId stack) {
+  return climb(known, std::int8_t{-1}, stack, [&](std::int8_t outer, FrameId id) {
            const Frame& frame = source_.frames()[id];
            return static_cast<std::int8_t>(
                outer != 0 || (shows(shape_.mode, frame) && pattern.found_in(describe(frame, frame.line != 0))));

@@ -32,24 +32,24 @@ class Shaper {
   Shaper(const Shape& shape, const StackTable& source, StackTable& into);
 
   // nullopt: left out by --only or --ignore.
-  std::optional<StackTable::StackId> shaped(StackTable::StackId stack, VmState vm_state, const Profile::Thread& thread);
+  std::optional<StackId> shaped(StackId stack, VmState vm_state, const ThreadInfo& thread);
 
  private:
-  using StackId = StackTable::StackId;
   struct Root {
-    StackId stack = 0;            // of `into`
-    std::vector<StackId> shaped;  // by stack of `source`; not_yet: not computed yet
+    StackId stack = empty_stack;    // of `into`
+    ById<StackId, StackId> shaped;  // by stack of `source`; not_yet: not computed yet
   };
-  static constexpr StackId not_yet = ~StackId{0}, not_shown = not_yet - 1;
+  static constexpr StackId not_yet{~0U};
+  static constexpr FrameId not_shaped{~0U}, not_shown{~1U};
 
-  Root& root_of(VmState vm_state, const Profile::Thread& thread);
+  Root& root_of(VmState vm_state, const ThreadInfo& thread);
   StackId shaped(StackId stack, Root& root);
-  StackTable::FrameId shaped_frame(StackTable::FrameId frame);  // not_shown: it is left out
-  bool has_match(const Pattern& pattern, std::vector<std::int8_t>& known, StackId stack);
+  FrameId shaped_frame(FrameId frame);  // not_shown: it is left out
+  bool has_match(const Pattern& pattern, ById<StackId, std::int8_t>& known, StackId stack);
   // The value of `stack` in `known`. If that is `unknown`, the value is next(value of the outer
   // stack, innermost frame), and is stored in `known`.
   template <typename Value, typename Next>
-  Value climb(std::vector<Value>& known, Value unknown, StackId stack, Next next);
+  Value climb(ById<StackId, Value>& known, Value unknown, StackId stack, Next next);
 
   Shape shape_;
   std::optional<Pattern> only_, ignore_;
@@ -57,9 +57,9 @@ class Shaper {
   StackTable& into_;
   std::map<std::tuple<int, std::uint64_t, VmState>, Root> roots_;  // by process, its program, and state, if these have
                                                                    // a frame
-  std::vector<StackTable::FrameId> frames_;                        // by frame of `source`; not_yet, not_shown
-  StackTable::FrameId collector_ = not_yet, nothing_ = not_yet;    // of `into`
-  std::vector<std::int8_t> has_only_{0}, has_ignored_{0};          // by stack of `source`: -1 not known
+  ById<FrameId, FrameId> frames_;                                  // by frame of `source`; not_shaped, not_shown
+  FrameId collector_ = not_shaped, nothing_ = not_shaped;          // of `into`
+  ById<StackId, std::int8_t> has_only_{1}, has_ignored_{1};        // by stack of `source`: -1 not known
   std::vector<StackId> chain_;                                     // of the last call; kept for its memory
 };
 

@@ -40,7 +40,8 @@ std::string progress_text(const Profile& profile, std::optional<double> duration
 class Recorder : public Recording {
  public:
   Recorder(const RecordOptions& options, Family& family, OutputFile& output)
-      : Recording(shape_of(options, output.format()), !output.is_raw() && output.format().needs_order()),
+      : Recording(family.tables(), shape_of(options, output.format()),
+                  !output.is_raw() && output.format().needs_order()),
         options_(options),
         family_(family),
         output_(output),
@@ -72,7 +73,7 @@ class Recorder : public Recording {
     }
     if (progress_.is_due()) progress_.show(progress_text(profile(), options_.duration, counts.duration_ns));
   }
-  void counted(const Profile::Thread& thread, StackTable::StackId stack) override {
+  void counted(const ThreadInfo& thread, StackId stack) override {
     if (has_sources()) sources_.add(thread.pid, stack);
   }
   bool has_enough() override { return !failed_.has_value(); }

@@ -10,7 +10,7 @@ SourceCollector::SourceCollector(pid_t launched) : launched_(launched) {
   if (launched != 0) processes_.try_emplace(launched, launched);
 }
 
-void SourceCollector::add(pid_t pid, StackTable::StackId stack) {
+void SourceCollector::add(pid_t pid, StackId stack) {
   if (!processes_.try_emplace(pid, pid).first->second.seen.contains(stack)) fresh_.emplace_back(pid, stack);
 }
 
@@ -18,7 +18,7 @@ void SourceCollector::collect(Recording& recording) {
   const StackTable& stacks = recording.profile().stacks();
   for (const auto& [pid, innermost] : std::exchange(fresh_, {})) {
     Of& of = processes_.at(pid);
-    for (StackTable::StackId stack = innermost; stack != 0 && of.seen.insert(stack).second;
+    for (StackId stack = innermost; stack != empty_stack && of.seen.insert(stack).second;
          stack = stacks.nodes()[stack].outer) {
       const Frame& frame = stacks.frames()[stacks.nodes()[stack].frame];
       if (frame.kind != Frame::Kind::lua || !of.names.insert(frame.file).second) continue;

@@ -24,7 +24,7 @@ class SourceCollector {
   explicit SourceCollector(pid_t launched);
 
   // A stack of a process: of the recording's profile.
-  void add(pid_t pid, StackTable::StackId stack);
+  void add(pid_t pid, StackId stack);
   // Reads the files of functions that are new since the last call, as the process that ran them
   // finds them. All together are not more than raw::most_source bytes; a larger file is left out, and
   // so is one that the process may not read: what a process names its code is not to be believed. If
@@ -37,7 +37,7 @@ class SourceCollector {
   struct Of {
     explicit Of(pid_t pid) : files(pid) {}
     SourceFiles files;
-    std::unordered_set<StackTable::StackId> seen;  // all of their files are in names
+    std::unordered_set<StackId> seen;  // all of their files are in names
     std::set<std::string> names;
   };
   struct Found {
@@ -49,7 +49,7 @@ class SourceCollector {
 
   pid_t launched_;
   std::map<pid_t, Of> processes_;
-  std::vector<std::pair<pid_t, StackTable::StackId>> fresh_;
+  std::vector<std::pair<pid_t, StackId>> fresh_;
   std::map<std::string, Found> found_;  // by name
   std::set<std::string> missing_;       // of the launched process, not read
   std::size_t bytes_left_ = raw::most_source;

@@ -115,7 +115,7 @@ CallTree call_tree(const Profile& profile, const FunctionTable& functions, By by
     const std::int64_t of_stack = cost(amount, by);
     std::uint32_t node = 0;
     tree.nodes[0].cost.total += of_stack;
-    for (const Profile::FrameId frame : profile.stack(id)) {
+    for (const FrameId frame : profile.stack(id)) {
       const std::uint32_t function = functions.of_frame[frame];
       const auto [place, added] = known.emplace(std::uint64_t{node} << 32 | function,
                                                 static_cast<std::uint32_t>(tree.nodes.size()));

@@ -66,7 +66,7 @@ FunctionView function_view(const Profile& profile, const FunctionTable& function
     int times = 0;
     Related outer;
     bool is_innermost = false;
-    for (const Profile::FrameId frame : profile.stack(id)) {
+    for (const FrameId frame : profile.stack(id)) {
       const std::uint32_t one = functions.of_frame[frame];
       if (outer == function) note(callees_here, one);
       if (one == function) ++times, note(callers_here, outer);

@@ -41,14 +41,14 @@ double amount_of(const Profile::Amount& amount, DiffBy by, Unit unit) {
 }
 
 // Which functions a stack counts for.
-std::vector<std::uint32_t> counted(const std::vector<Profile::FrameId>& stack, const FunctionTable& functions,
+std::vector<std::uint32_t> counted(const std::vector<FrameId>& stack, const FunctionTable& functions,
                                    bool total) {
   std::vector<std::uint32_t> result;
   if (!total) {
     if (!stack.empty()) result.push_back(functions.of_frame[stack.back()]);
     return result;
   }
-  for (const Profile::FrameId frame : stack) result.push_back(functions.of_frame[frame]);
+  for (const FrameId frame : stack) result.push_back(functions.of_frame[frame]);
   std::ranges::sort(result);
   result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
@@ -335,7 +335,7 @@ std::string diff_folded(const Profile& before, const Profile& after, DiffBy by, 
   const auto add = [&](const Profile& profile, double scale, double std::pair<double, double>::*side) {
     for (const auto& [id, amount] : profile.stack_counts()) {
       std::string text;
-      for (const Profile::FrameId frame : profile.stack(id)) {
+      for (const FrameId frame : profile.stack(id)) {
         std::string one = describe(profile.frames()[frame], lines);
         std::ranges::replace(one, ';', ':');  // the format has no escapes
         text += (text.empty() ? "" : ";") + one;

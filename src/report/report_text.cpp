@@ -82,7 +82,7 @@ std::string states_text(const Profile& profile, const TextStyle& style) {
     const Profile::Situation& situation = profile.situations()[at.situation];
     const std::size_t index = index_of(situation);
     all[index] += cost(amount, style.by);
-    if (situation.stack != 0)
+    if (situation.stack != empty_stack)
       by_function[functions.of_frame[profile.stacks().nodes()[situation.stack].frame]][index] += cost(amount, style.by);
   }
   std::vector<Doing> order;
@@ -156,13 +156,13 @@ std::string threads_text(const Profile& profile, const TextStyle& style) {
   }
   std::ranges::stable_sort(rows, std::greater(), &Row::cost);
   bool several = false;
-  for (const Profile::Thread& thread : profile.threads())
+  for (const ThreadInfo& thread : profile.threads())
     several |= std::pair(thread.pid, thread.program) !=
                std::pair(profile.threads().front().pid, profile.threads().front().program);
   std::string text = heading(fmt::format("  Share {:>9}  Thread, and what cost most in it", cost_heading(style)),
                              style);
   for (std::size_t i = 0; i < rows.size() && i < static_cast<std::size_t>(style.top); ++i) {
-    const Profile::Thread& thread = profile.threads()[rows[i].thread];
+    const ThreadInfo& thread = profile.threads()[rows[i].thread];
     text += fmt::format(
         "  {:5.1f} {:>9}  {} {}{}\n", percent(rows[i].cost, whole), cost_text(rows[i].cost, style), thread.tid,
         shown(thread.name, style),

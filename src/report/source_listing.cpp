@@ -44,8 +44,8 @@ std::map<int, LineCost> line_costs(const Profile& profile, const std::string& fi
   std::set<int> here;
   for (const auto& [id, amount] : profile.stack_counts()) {
     here.clear();
-    const std::vector<Profile::FrameId> stack = profile.stack(id);
-    for (const Profile::FrameId frame_id : stack) {
+    const std::vector<FrameId> stack = profile.stack(id);
+    for (const FrameId frame_id : stack) {
       const Frame& frame = profile.frames()[frame_id];
       if (frame.kind != Frame::Kind::lua || frame.file != file || frame.line <= 0) continue;
       LineCost& line = lines[frame.line];
@@ -63,7 +63,7 @@ std::map<int, LineCost> line_costs(const Profile& profile, const std::string& fi
 Result<std::string> find_source(const Profile& profile, const std::string& wanted) {
   std::map<std::string, std::int64_t> files;  // with the number of their frames in all samples
   for (const auto& [id, amount] : profile.stack_counts()) {
-    for (const Profile::FrameId frame : profile.stack(id)) {
+    for (const FrameId frame : profile.stack(id)) {
       if (profile.frames()[frame].kind == Frame::Kind::lua) files[profile.frames()[frame].file] += amount.samples;
     }
   }

@@ -6,6 +6,7 @@
 
 #include "base/mode.h"
 #include "stack/one_stack.h"
+#include "stack/stack_namer.h"
 #include "stack/snapshot.h"
 #include "stack/target_map.h"
 
@@ -104,7 +105,8 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
     stop.names[frame.function] = {Frame::Kind::native, describe(native.describe(frame), false), {}, 0, 0};
   }
   const Joined joined = join(reader, stop, std::move(matched), {}, copying);
-  Stack stack = name(reader, stop, joined, copying);
+  StackTable stacks;
+  Stack stack = stacks.frames_of(StackNamer(stacks).name(reader, stop, joined, copying));
   keep_shown(Mode::merged, stack);
   for (const Frame& frame : stack) stop.expected.push_back(describe(frame, true));
   // What lies above the outermost native frame is the environment and the auxiliary vector.

@@ -44,6 +44,7 @@ Result<Family> Family::open(const TargetOptions& options, const SamplerOptions& 
                             const Session::BeforeStart& before_start) {
   SamplerOptions shared = sampler;
   shared.known_files = std::make_shared<KnownFiles>();
+  shared.tables = std::make_shared<EventTables>();
   std::unique_ptr<Births> births;
   const auto before = [&](pid_t pid) -> Result<void> {
     births = Births::open();

@@ -27,6 +27,8 @@ class Family {
   // was born, or has executed a program, moments ago may still turn out to run Lua: a daemon that its parents leave.
   const std::vector<std::unique_ptr<Session>>& sessions() const { return sessions_; }
   Session& target() { return *target_; }
+  // What the numbers of its threads and stacks stand for.
+  EventTables& tables() { return *sampler_.tables; }
   bool has_subprocesses() const { return subprocesses_; }
 
   // From now on, the kernel tells of threads and processes that begin and end, if it may (births.h). To be

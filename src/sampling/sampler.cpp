@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "sampling/debuginfod.h"
 #include "stack/kernel_frames.h"
@@ -20,6 +19,11 @@ Registers registers_of(const ThreadState& state) {
   return registers;
 }
 
+SamplerOptions with_tables(SamplerOptions options) {
+  if (options.tables == nullptr) options.tables = std::make_shared<EventTables>();
+  return options;
+}
+
 }  // namespace
 
 Sample asleep_again() {
@@ -31,9 +35,10 @@ Sample asleep_again() {
 
 Sampler::Sampler(Target& target, const SamplerOptions& options)
     : target_(target),
-      options_(options),
+      options_(with_tables(options)),
       sources_(target.process().pid()),
-      reader_(target.process(), target.memory(), options_.merging, options_.limits, options_.known_files),
+      reader_(target.process(), target.memory(), options_.tables->stacks, options_.merging, options_.limits,
+              options_.known_files),
       look_(target.memory()) {
   reader_.lua().names().use_sources(&sources_);
   if (options_.looks_once) reader_.lua().copy_functions_always();
@@ -130,23 +135,20 @@ Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
     return sample;
   }
   sample.quality.at_system_call = !sleeps && look.at_system_call;
-  add_kernel_frames(look, sample.stack);
+  if (options_.kernel != nullptr) {
+    const Stack kernel = sleeps ? kernel_stack(look.kernel_text) : kernel_stack(look.kernel, *options_.kernel);
+    for (const Frame& frame : kernel) add_frame(sample, frame);
+  }
   if (!sleeps) return sample;
   sample.heaps.clear();  // nothing has changed, unless by another thread, which may be writing
   const bool halted = look.halt != Halt::Kind::none;
-  sample.stack.push_back({Frame::Kind::marker,
-                          halted ? fmt::format("[{}]", name(look.halt)) : system_call_name(look.state.system_call),
-                          {},
-                          0,
-                          0});
+  add_frame(sample, marker(halted ? fmt::format("[{}]", name(look.halt)) : system_call_name(look.state.system_call)));
   return sample;
 }
 
-// The innermost frames: a stop shows only what called the kernel.
-void Sampler::add_kernel_frames(const Look& look, Stack& stack) const {
-  if (options_.kernel == nullptr) return;
-  Stack kernel = look.sleeps() ? kernel_stack(look.kernel_text) : kernel_stack(look.kernel, *options_.kernel);
-  std::ranges::move(kernel, std::back_inserter(stack));
+void Sampler::add_frame(Sample& sample, const Frame& frame) {
+  StackTable& stacks = tables().stacks;
+  sample.stack = stacks.intern({sample.stack, stacks.intern(frame)});
 }
 
 // Most threads sleep most of the time, and a thread that was not given a CPU since it was seen

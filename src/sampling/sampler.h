@@ -13,6 +13,7 @@
 #include "attach/standstill.h"
 #include "attach/switch_log.h"
 #include "base/kernel_chain.h"
+#include "events/event_tables.h"
 #include "stack/kernel_symbols.h"
 #include "stack/stack_reader.h"
 #include "system/calls.h"
@@ -27,6 +28,7 @@ struct SamplerOptions {
   std::shared_ptr<KnownFiles> known_files{};      // shared by the processes of a family; nullptr: each has its own
   bool looks_once = false;                        // nothing can be learned for later looks
   std::shared_ptr<const KernelSymbols> kernel{};  // samples show where threads are in the kernel; nullptr: not
+  std::shared_ptr<EventTables> tables{};          // shared by the processes of a family; nullptr: each has its own
 };
 
 class Sampler {
@@ -86,6 +88,8 @@ class Sampler {
   void settle();
 
   StackReader& reader() { return reader_; }
+  // What the numbers of samples stand for.
+  EventTables& tables() { return *options_.tables; }
   const SamplerOptions& options() const { return options_; }
 
  private:
@@ -101,7 +105,7 @@ class Sampler {
   std::optional<Sample> look_at_running(Thread& thread, PerThread& memo, bool idle);
   std::optional<Sample> fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns, bool idle);
   Sample look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
-  void add_kernel_frames(const Look& look, Stack& stack) const;
+  void add_frame(Sample& sample, const Frame& frame);  // inside of all others
 
   Target& target_;
   SamplerOptions options_;

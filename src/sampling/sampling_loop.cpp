@@ -6,6 +6,7 @@
 
 #include "attach/own_cpu.h"
 #include "sampling/debuginfod.h"
+#include "sampling/last_samples.h"
 #include "sampling/stoppers.h"
 #include "system/calls.h"
 
@@ -60,11 +61,11 @@ class SamplingLoop::Loop {
       // No stopper looks at the session any more when watch() returns: what it has found until then is taken.
       const std::vector<std::shared_ptr<Watch>> dropped = stoppers_->watch(family_.sessions(), &session);
       const Clock::time_point now = Clock::now();
-      for (const auto& left : dropped) count(*left, now);
+      for (const auto& left : dropped) count(*left);
       take(now);
     }
     const Clock::time_point now = Clock::now();
-    if (family_.sessions().size() > 1) sink_.end(session, {to_ns(now - start_), 0});
+    if (family_.sessions().size() > 1) sink_.end(session.target().process().pid(), {to_ns(now - start_), 0});
   }
 
  private:
@@ -113,7 +114,7 @@ class SamplingLoop::Loop {
     watchdog_.main().expect(until);
     while (family_.wait(until) && !is_over() && !system::suspend_requested()) {
       update();
-      watch(Clock::now());
+      watch();
       (void)system::sleep_until(std::min(until, Clock::now() + apart));
     }
   }
@@ -122,11 +123,11 @@ class SamplingLoop::Loop {
     family_.update();
     // The heaps of the target end with its program, too.
     if (std::exchange(program_, family_.target().program()) != family_.target().program())
-      sink_.end(family_.target(), {to_ns(Clock::now() - start_), 0});
+      sink_.end(family_.target().target().process().pid(), {to_ns(Clock::now() - start_), 0});
   }
 
-  void watch(Clock::time_point now) {
-    for (const auto& left : stoppers_->watch(family_.sessions())) count(*left, now);
+  void watch() {
+    for (const auto& left : stoppers_->watch(family_.sessions())) count(*left);
   }
 
   void look() {
@@ -140,7 +141,7 @@ class SamplingLoop::Loop {
     if (now - cpu_asked_ > 100ms) ask_cpu_time();
     update();
     for (const auto& session : family_.sessions()) session->sampler().settle();
-    watch(now);
+    watch();
     stoppers_->keep_off();
   }
 
@@ -170,19 +171,21 @@ class SamplingLoop::Loop {
 
   void take(Clock::time_point until) {
     stoppers_->drain(until, [&](Found& found) { take(found); });
-    for (const auto& watch : stoppers_->watched()) count(*watch, until);
+    for (const auto& watch : stoppers_->watched()) count(*watch);
     const std::int64_t skipped = stoppers_->skipped();
     sink_.add_loss(Loss::skipped, skipped - std::exchange(skipped_, skipped));
     counts_.ticks = ticks_before_ + stoppers_->ticks();
     counts_.duration_ns = to_ns(until - start_);
+    if (!options_.renews_tables || !last_.tables_are_full()) return;
+    last_.renew_tables(counts_.duration_ns);
+    sink_.tables_renewed();
   }
 
   // Passes on a thread's ticks that did not become samples.
-  void count(Watch& watch, Clock::time_point now) {
-    const Tick tick{to_ns(now - start_), 0};
-    if (const std::int64_t idle = watch.idle.exchange(0)) sink_.add_idle(watch.session, *watch.thread, tick, idle);
+  void count(Watch& watch) {
+    if (const std::int64_t idle = watch.idle.exchange(0)) sink_.add_idle(watch.session.id_of(*watch.thread), idle);
     if (const std::int64_t waited = watch.waited.exchange(0))
-      sink_.add_waiting(watch.session, *watch.thread, tick, waited);
+      sink_.add_waiting(watch.session.id_of(*watch.thread), waited);
     sink_.add_loss(Loss::late, watch.late.exchange(0));
     sink_.add_loss(Loss::elsewhere, watch.elsewhere.exchange(0));
     sink_.add_loss(Loss::not_stopped, watch.not_stopped.exchange(0));
@@ -214,7 +217,7 @@ class SamplingLoop::Loop {
         break;
       case Found::Kind::waiting:
         sample.state = Sample::State::waiting;
-        sample.stack.push_back({Frame::Kind::marker, "[waiting for a CPU]", {}, 0, 0});
+        sample.stack = waiting_stack();
         break;
       case Found::Kind::loss:
         sample.loss = found.loss;
@@ -228,7 +231,15 @@ class SamplingLoop::Loop {
     thread_ended_ |= sample.loss == Loss::ended;
     if (sample.loss == Loss::none && sample.state == Sample::State::running)
       counts_.sampled_cpu_ns += grid_.interval().count();
-    sink_.add(session, *watch.thread, {to_ns(found.at - start_), found.passed_ns}, sample);
+    const ThreadId thread = session.id_of(*watch.thread);
+    const Tick tick = {to_ns(found.at - start_), found.passed_ns};
+    last_.complete(thread, tick.at_ns, sample);
+    sink_.add(thread, tick, sample);
+  }
+
+  StackId waiting_stack() {
+    StackTable& stacks = family_.tables().stacks;
+    return stacks.intern({empty_stack, stacks.intern(marker("[waiting for a CPU]"))});
   }
 
   // Of a process that luaspy has started, one system call tells that it has ended. Else asking costs
@@ -257,6 +268,7 @@ class SamplingLoop::Loop {
   SampleSink& sink_;
   LoopCounts& counts_;
   TickGrid grid_;
+  LastSamples last_{family_.tables()};
   const Clock::time_point start_;
   Watchdog watchdog_;
   Clock::time_point until_ = Clock::time_point::max(), begun_{};                     // begun_: this run

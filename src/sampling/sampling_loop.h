@@ -19,6 +19,7 @@ struct LoopOptions {
   double max_stopped = 10;           // % of the time that a thread may stand still
   bool always_stop = false;          // with ptrace, even if threads can be read without a stop (attach/switch_log.h)
   std::shared_ptr<const KernelLogs> kernel{};  // record where threads are in the kernel (KernelAccess::logs)
+  bool renews_tables = false;  // the recording may have no end: Family::tables() must not grow without bound
 };
 
 // Counts of a run so far.
@@ -38,20 +39,23 @@ inline constexpr const char* unheard_text =
     "luaspy: a thread was stopped for more than a second, because the kernel did not report the stop to luaspy. It is "
     "running again. Please report this.\n";
 
-// Receives what the loop finds. All functions are called by the thread that runs the loop.
+// Receives what the loop finds. All functions are called by the thread that runs the loop. Threads and
+// stacks have the numbers of Family::tables().
 class SampleSink {
  public:
   virtual ~SampleSink() = default;
-  // One tick of one thread: a stack or a loss.
-  virtual void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) = 0;
+  // One tick of one thread: a stack or a loss. Sample::again is never set.
+  virtual void add(ThreadId thread, const Tick& tick, const Sample& sample) = 0;
   // Ticks of a thread that slept, or that could run but had no CPU, if samples of these were not
   // requested.
-  virtual void add_idle(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) = 0;
-  virtual void add_waiting(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) = 0;
+  virtual void add_idle(ThreadId thread, std::int64_t count) = 0;
+  virtual void add_waiting(ThreadId thread, std::int64_t count) = 0;
   // Ticks without a result.
   virtual void add_loss(Loss loss, std::int64_t count) = 0;
   // A process is no longer sampled, while others are: it has ended, or executed another program.
-  virtual void end(Session&, const Tick&) {}
+  virtual void end(int /*pid*/, const Tick&) {}
+  // With LoopOptions::renews_tables: from now on all threads and stacks have other numbers.
+  virtual void tables_renewed() {}
   // After each tick, and ten times a second.
   virtual void look(const LoopCounts&) {}
   virtual bool has_enough() { return false; }

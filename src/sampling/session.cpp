@@ -101,6 +101,13 @@ void Session::begin_program() {
   target_.process().forget_program();
 }
 
+ThreadId Session::id_of(const Thread& thread) {
+  ThreadTable& threads = sampler_.tables().threads;
+  const ThreadKey key = key_of(thread);
+  if (const std::optional<ThreadId> known = threads.find(key)) return *known;
+  return threads.intern({key.tid, thread.name(), key.pid, target_.process().command(), key.program, key.started});
+}
+
 // While an exec is under way there is no mark, and one that was not known may be that of the program that began then.
 bool Session::has_new_program() {
   const std::string executable = target_.process().executable();

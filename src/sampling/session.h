@@ -52,6 +52,8 @@ class Session {
   ThreadKey key_of(const Thread& thread) const {
     return {program_, target_.process().pid(), thread.tid(), thread.started()};
   }
+  // Its number among the threads of the sampler's tables. The first time, its name is asked for, and its process's.
+  ThreadId id_of(const Thread& thread);
 
   // Whether a file with a Lua core that luaspy can read is mapped.
   bool has_readable_lua();

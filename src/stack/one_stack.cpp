@@ -1,12 +1,8 @@
 #include "stack/one_stack.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <iterator>
 
 #include "luastate/call_frames.h"
-#include "stack/start_frames.h"
 #include "stack/vm_frames.h"
 
 namespace luaspy {
@@ -40,10 +36,6 @@ void unwind(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, con
   lua.settle(matched.lua, matched.natives, functions, look);
 }
 
-const RunningState& state_of(const Walked& walked, const MergedFrame& frame) {
-  return walked.states[walked.parts[frame.segment].state];
-}
-
 // In each luaV_execute frame except the innermost, the first call that it owns waits for a callee.
 // Its saved pc is therefore exact.
 void learn_pcs(const LuaReader& lua, const Joined& joined, const Memory& stopped) {
@@ -51,7 +43,7 @@ void learn_pcs(const LuaReader& lua, const Joined& joined, const Memory& stopped
   bool innermost = true;
   for (const MergedFrame& frame : joined.merged.frames) {
     if (frame.kind != MergedFrame::Kind::call) continue;
-    const RunningState& state = state_of(joined.from.lua, frame);
+    const RunningState& state = joined.state_of(frame);
     const LuaCall& call = state.walk.calls[frame.call];
     if (call.is_lua && frame.native != MergedFrame::no_native && frame.native != last) {
       last = frame.native;
@@ -63,29 +55,12 @@ void learn_pcs(const LuaReader& lua, const Joined& joined, const Memory& stopped
 
 Address pc_of(LuaReader& lua, const NativeFunctions& functions, const Joined& joined, const MergedFrame& frame,
               const Memory& stopped) {
-  const RunningState& state = state_of(joined.from.lua, frame);
+  const RunningState& state = joined.state_of(frame);
   ExecutedCall call = {.state = state, .call = frame.call};
   call.innermost = frame.segment == 0 && frame.call == 0 && state.walk.innermost_dropped == 0;
   if (frame.native != MergedFrame::no_native) call.execute = &joined.from.natives[frame.native];
   call.is_top = frame.native == 0;
   return lua.reader_of(state.activation).pc(call, lua.names(), stopped, functions);
-}
-
-// A trace is shown by its number and the place where it starts.
-Frame name_native(LuaReader& lua, const NativeFunctions& functions, const Walked& walked, const NativeFrame& native) {
-  if (!native.in_trace) return functions.describe(native);
-  for (const RunningState& state : walked.on_thread()) {
-    const Activation& activation = state.activation;
-    const Trace* const found = lua.trace_at(activation, native.lookup);
-    if (found == nullptr) continue;
-    const Trace trace = *found;
-    LuaCall start;
-    if (!lua.reader_of(activation).read_start(activation, trace, start)) break;
-    const Memory& live = lua.names().memory();
-    const Frame place = lua.names().frame({*activation.lua, activation.G, live}, start, nullptr, trace.start_pc + 4);
-    return marker(fmt::format("[trace {} {}:{}]", trace.number, place.file, place.line));
-  }
-  return functions.describe(native);
 }
 
 }  // namespace
@@ -127,13 +102,11 @@ Joined join(LuaReader& lua, const NativeFunctions& functions, Matched matched, c
   for (const MergedFrame& frame : joined.merged.frames) {
     StackCall& found = joined.calls.emplace_back();
     if (frame.kind != MergedFrame::Kind::call) continue;
-    const RunningState& state = state_of(walked, frame);
+    const RunningState& state = joined.state_of(frame);
     const LuaCall& call = state.walk.calls[frame.call];
     found = {&state.activation, &state.walk, frame.call,
              call.is_lua ? pc_of(lua, functions, joined, frame, stopped) : 0};
-    Stack markers;
-    add_markers(call, markers);
-    joined.calls.resize(joined.calls.size() + markers.size());
+    joined.calls.resize(joined.calls.size() + markers_outside(call).size());
   }
   std::ranges::reverse(joined.calls);
   return joined;
@@ -157,40 +130,6 @@ void judge(const Joined& joined, Quality& quality) {
   quality.lua_unusable = innermost.calls.empty() && innermost.end == LuaWalk::End::broken;
   quality.not_joined = !joined.merged.joined;
   quality.fresh_mismatch = joined.merged.execute_frames != joined.merged.fresh_calls;
-}
-
-// Outermost first: naming an outer function lets functions that begin on the same line in it be
-// told apart.
-Stack name(LuaReader& lua, const NativeFunctions& functions, const Joined& joined, const Memory& stopped) {
-  const Walked& walked = joined.from.lua;
-  Stack stack;
-  for (auto frame = joined.merged.frames.rbegin(); frame != joined.merged.frames.rend(); ++frame) {
-    switch (frame->kind) {
-      case MergedFrame::Kind::native:
-        stack.push_back(name_native(lua, functions, walked, joined.from.natives[frame->native]));
-        stack.back().part = frame->part;
-        break;
-      case MergedFrame::Kind::not_joined:
-        stack.push_back(marker("[native and Lua frames not joined]"));
-        break;
-      case MergedFrame::Kind::left_out:
-        stack.push_back(marker(left_out_text(state_of(walked, *frame).walk, lua.counts_left_out())));
-        break;
-      case MergedFrame::Kind::call: {
-        const RunningState& state = state_of(walked, *frame);
-        const LuaCall& call = state.walk.calls[frame->call];
-        Stack outside;
-        add_markers(call, outside);
-        std::ranges::reverse_copy(outside, std::back_inserter(stack));
-        const Names::Context context{*state.activation.lua, state.activation.G, stopped};
-        stack.push_back(label_call(lua.names(), functions, context, call, state.walk.caller_of(frame->call),
-                                   joined.calls[stack.size()].pc));
-        break;
-      }
-    }
-  }
-  mark_start(stack);
-  return stack;
 }
 
 }  // namespace luaspy

@@ -46,6 +46,11 @@ struct Joined {
   // One for each frame of the stack, outermost first. They refer to `from` and stay valid when it
   // is moved.
   std::vector<StackCall> calls;
+
+  // The state that the call of a merged frame belongs to.
+  const RunningState& state_of(const MergedFrame& frame) const {
+    return from.lua.states[from.lua.parts[frame.segment].state];
+  }
 };
 
 // The calls of the states, in the form merge() takes. They refer to `walked`.
@@ -56,8 +61,4 @@ Joined join(LuaReader& lua, const NativeFunctions& functions, Matched matched, c
             const Memory& stopped);
 // Adds what the walks found to `quality`.
 void judge(const Joined& joined, Quality& quality);
-// The stack, outermost first. This may read the symbols of a big program, so no thread should be
-// stopped meanwhile.
-Stack name(LuaReader& lua, const NativeFunctions& functions, const Joined& joined, const Memory& stopped);
-
 }  // namespace luaspy

@@ -9,13 +9,14 @@
 
 namespace luaspy {
 
-StackReader::StackReader(const Mapped& mapped, const Memory& memory, MergeOptions merging, WalkLimits limits,
-                         std::shared_ptr<KnownFiles> known)
+StackReader::StackReader(const Mapped& mapped, const Memory& memory, StackTable& stacks, MergeOptions merging,
+                         WalkLimits limits, std::shared_ptr<KnownFiles> known)
     : merging_(merging),
       known_files_(known != nullptr ? std::move(known) : std::make_shared<KnownFiles>()),
       map_(mapped, memory, *known_files_),
       objects_(memory),
       lua_(memory, objects_, limits, map_.machine()),
+      namer_(stacks),
       own_look_(memory) {
   refresh();
 }
@@ -139,8 +140,7 @@ bool StackReader::finish(Look& look, Sample& sample, Prediction& prediction) {
   judge(joined_, sample.quality);
   sample.vm_state = lua_.vm_state(joined_.from.lua, natives(), native_code());
   sample.heaps = LuaReader::heaps(joined_.from.lua, look.snapshot);
-  if (names_wait_) sample.stack.clear();
-  else sample.stack = luaspy::name(lua_, native_code(), joined_, look.snapshot);
+  sample.stack = names_wait_ ? empty_stack : namer_.name(lua_, native_code(), joined_, look.snapshot);
   const Names::WithoutPlace without_place = lua_.names().take_without_place();
   sample.quality.function_gone = without_place.gone != 0;
   sample.quality.no_debug_info = without_place.no_debug_info != 0;

@@ -11,6 +11,7 @@
 #include "base/sample.h"
 #include "stack/one_stack.h"
 #include "stack/snapshot.h"
+#include "stack/stack_namer.h"
 #include "stack/stop_policy.h"
 #include "stack/target_map.h"
 
@@ -18,8 +19,9 @@ namespace luaspy {
 
 class StackReader {
  public:
-  // `mapped` and `memory` must outlive it. `known`: shared with other processes; nullptr: its own.
-  StackReader(const Mapped& mapped, const Memory& memory, MergeOptions merging, WalkLimits limits,
+  // `mapped`, `memory` and `stacks` must outlive it. `known`: shared with other processes; nullptr: its
+  // own. Samples have the numbers of `stacks`.
+  StackReader(const Mapped& mapped, const Memory& memory, StackTable& stacks, MergeOptions merging, WalkLimits limits,
               std::shared_ptr<KnownFiles> known = nullptr);
 
   // Looks for states of every Lua version, whatever files are mapped.
@@ -78,7 +80,7 @@ class StackReader {
 
   // Everything below is for one thread, which need not be the one that reads.
 
-  // Fills in the stack (outermost first), what the VM was doing, the quality of both, and the heaps
+  // Fills in the stack, what the VM was doing, the quality of both, and the heaps
   // of the Luas that run there. Updates `prediction`. False: what was read is unusable because a
   // prediction or an assumption of the hurried look was wrong. Then look again; the next look does
   // not rely on what was wrong. `look` must live as long as results of this look are used.
@@ -98,7 +100,7 @@ class StackReader {
   // a thread is stopped meanwhile.
   void name_later(bool later) { names_wait_ = later; }
   Unnamed take_unnamed();  // of the last finish(); call once
-  Stack name(const Unnamed& look) { return luaspy::name(lua_, native_code(), look.joined, look.snapshot); }
+  StackId name(const Unnamed& look) { return namer_.name(lua_, native_code(), look.joined, look.snapshot); }
 
   // Is there a lua_State in the target, on a thread's stack or anywhere in its memory?
   bool has_state() const { return lua_.saw_state() || lua_.finds_state(contents()); }
@@ -107,6 +109,7 @@ class StackReader {
   // The same in the memory that `some` has, all of it.
   void find_states(const AddressSpace& some) { lua_.find_states(some, ~std::uint64_t{0}); }
 
+  StackTable& stacks() { return namer_.stacks(); }
   const LuaReader& lua() const { return lua_; }
   LuaReader& lua() { return lua_; }
   const std::vector<LuaImage>& images() const { return map_.detector().images(); }
@@ -136,6 +139,7 @@ class StackReader {
   TargetMap map_;
   Snapshot objects_;  // read while a look is finished
   LuaReader lua_;
+  StackNamer namer_;
   StopPolicy policy_;
   Look own_look_;
   Look* look_ = &own_look_;  // the look finished last

@@ -26,52 +26,51 @@ bool is_in_c_library(const Frame& frame) {
 
 // lua.c and luajit.c run the script in pmain, a C function that main() calls. The frames between
 // are the VM's.
-void mark_interpreter(Stack& stack, std::size_t at) {
+std::optional<std::size_t> interpreter_frame(std::span<const Frame* const> stack, std::size_t at) {
   const auto next = [&] {
-    while (at < stack.size() && stack[at].part == Frame::Part::vm) ++at;
-    return at < stack.size() ? &stack[at] : nullptr;
+    while (at < stack.size() && stack[at]->part == Frame::Part::vm) ++at;
+    return at < stack.size() ? stack[at] : nullptr;
   };
-  Frame* const pmain = next();
-  if (pmain == nullptr || pmain->kind != Frame::Kind::c || (pmain->name != "pmain" && !is_place(*pmain))) return;
-  ++at;
+  const Frame* const pmain = next();
+  if (pmain == nullptr || pmain->kind != Frame::Kind::c || (pmain->name != "pmain" && !is_place(*pmain))) return {};
+  const std::size_t found = at++;
   const Frame* const script = next();
-  if (script == nullptr || (script->kind == Frame::Kind::lua && script->line_defined == 0))
-    pmain->part = Frame::Part::start;
+  if (script == nullptr || (script->kind == Frame::Kind::lua && script->line_defined == 0)) return found;
+  return {};
 }
 
 }  // namespace
 
-void mark_start(Stack& stack) {
+StartFrames start_frames(std::span<const Frame* const> stack) {
   const auto is_start = [](const Frame& frame) { return is_native(frame) && starts_something(frame.name); };
-  std::size_t at = 0;
+  StartFrames found;
+  std::size_t& at = found.count;
   bool is_process = false;
-  if (stack.size() > 1 && is_nameless(stack[0])) {
-    const Frame& next = stack[1];
+  if (stack.size() > 1 && is_nameless(*stack[0])) {
+    const Frame& next = *stack[1];
     is_process = next.name.starts_with("__libc_start_main") ||
-                 (is_nameless(next) && is_in_c_library(next) && !is_in_c_library(stack[0]));
+                 (is_nameless(next) && is_in_c_library(next) && !is_in_c_library(*stack[0]));
     // _start may have no symbol, and glibc's clone3 has none.
-    if (is_process || (next.name == "start_thread" && next.file == stack[0].file))
-      stack[at++].part = Frame::Part::start;
+    if (is_process || (next.name == "start_thread" && next.file == stack[0]->file)) ++at;
   }
-  for (; at < stack.size() && is_start(stack[at]); ++at) {
-    is_process |= stack[at].name.starts_with("_start") || stack[at].name.starts_with("__libc_start_main");
-    stack[at].part = Frame::Part::start;
-  }
+  for (; at < stack.size() && is_start(*stack[at]); ++at)
+    is_process |= stack[at]->name.starts_with("_start") || stack[at]->name.starts_with("__libc_start_main");
   // What these call in their library, before main() or the thread's function in the program, may have
   // no symbol either.
   std::size_t end = at;
   const auto in_their_library = [&](const Frame& frame) {
     if (!is_nameless(frame)) return false;
-    if (!is_process || end == 0 || stack[end - 1].file == stack[0].file) return is_in_c_library(frame);
-    return frame.file == stack[end - 1].file;
+    if (!is_process || end == 0 || stack[end - 1]->file == stack[0]->file) return is_in_c_library(frame);
+    return frame.file == stack[end - 1]->file;
   };
-  while (end < stack.size() && in_their_library(stack[end])) ++end;
-  if (!is_process && (end == stack.size() || is_in_c_library(stack[end]))) return;
-  for (; at < end; ++at) stack[at].part = Frame::Part::start;
-  if (!is_process) return;
-  if (at == stack.size() || !is_native(stack[at])) return;
-  if (is_place(stack[at]) && (stack[at].file == stack[0].file || is_in_c_library(stack[0]))) stack[at].name = "main";
-  if (stack[at].name == "main") mark_interpreter(stack, at + 1);
+  while (end < stack.size() && in_their_library(*stack[end])) ++end;
+  if (!is_process && (end == stack.size() || is_in_c_library(*stack[end]))) return found;
+  at = end;
+  if (!is_process || at == stack.size() || !is_native(*stack[at])) return found;
+  const Frame& main = *stack[at];
+  found.main_has_no_name = is_place(main) && (main.file == stack[0]->file || is_in_c_library(*stack[0]));
+  if (found.main_has_no_name || main.name == "main") found.interpreter = interpreter_frame(stack, at + 1);
+  return found;
 }
 
 }  // namespace luaspy

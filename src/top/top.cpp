@@ -308,7 +308,8 @@ Result<int> top(const TopOptions& options) {
   TopFeed feed(family, target, about_recording(family, options.mode, options.rate, options.max_stopped), options.mode,
                plain ? TopFeed::Output::plain : TopFeed::Output::screen);
   LoopCounts counts;
-  const LoopOptions loop = {options.rate, options.duration, options.max_stopped, options.always_stop, kernel.logs};
+  const LoopOptions loop = {options.rate, options.duration, options.max_stopped, options.always_stop, kernel.logs,
+                            true};
   bool taken = true;
   std::vector<std::string> written;
   if (plain) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/frame.h"
 #include "base/cpu_use.h"
 #include "base/sample.h"
 #include "profile/heap_track.h"

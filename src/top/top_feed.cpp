@@ -3,16 +3,10 @@
 #include <utility>
 
 #include "record/about.h"
-#include "record/recording.h"
 #include "top/top_view.h"
 
 namespace luaspy {
 namespace {
-
-TopTable::Thread name_of(Session& session, const Thread& thread) {
-  const ThreadKey key = session.key_of(thread);
-  return {key.pid, key.tid, thread.name(), key.program, key.started};
-}
 
 std::int64_t window_ns(const TopTarget& target) { return static_cast<std::int64_t>(target.window * 1e9); }
 
@@ -25,42 +19,38 @@ TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode, Outpu
       target_(std::move(target)),
       shown_(mode) {
   if (output == Output::plain) {
-    tables_.emplace(mode, std::nullopt);
+    add_table(mode, std::nullopt);
     return;
   }
-  history_.emplace(about_);
-  if (mode == Mode::native) tables_.emplace(mode, window_ns(target_));
+  history_.emplace(family_.tables(), about_);
+  if (mode == Mode::native) add_table(mode, window_ns(target_));
   else
-    for (const Mode one : switched_modes) tables_.emplace(one, window_ns(target_));
+    for (const Mode one : switched_modes) add_table(one, window_ns(target_));
 }
 
 // Each table keeps what its mode shows, so that the modes can be switched at any time.
-void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) {
-  const std::lock_guard lock(mutex_);
-  if (history_) {
-    const ThreadKey key = of.key_of(thread);
-    if (!history_->knows(key)) history_->know(profile_thread(of, thread));
-    history_->add(key, tick, sample);
-  }
-  heaps_.add(of.target().process().pid(), tick.at_ns, sample.heaps);
-  const TopTable::Thread name = name_of(of, thread);
-  for (auto& [mode, table] : tables_) {
-    Sample shown = sample;
-    keep_shown(mode, shown.stack);
-    table.add(name, tick.weight, shown);
-  }
+void TopFeed::add_table(Mode mode, std::optional<std::int64_t> window) {
+  tables_.emplace(std::piecewise_construct, std::forward_as_tuple(mode),
+                  std::forward_as_tuple(family_.tables(), mode, window));
 }
 
-void TopFeed::add_idle(Session& of, const Thread& thread, const Tick&, std::int64_t count) {
+void TopFeed::add(ThreadId thread, const Tick& tick, const Sample& sample) {
+  const std::lock_guard lock(mutex_);
+  if (history_) history_->add(thread, tick, sample);
+  heaps_.add(family_.tables().threads[thread].pid, tick.at_ns, sample.heaps);
+  for (auto& [mode, table] : tables_) table.add(thread, tick.weight, sample);
+}
+
+void TopFeed::add_idle(ThreadId thread, std::int64_t count) {
   const std::lock_guard lock(mutex_);
   if (history_) history_->add_idle(count);
-  for (auto& [mode, table] : tables_) table.add_idle(name_of(of, thread), count);
+  for (auto& [mode, table] : tables_) table.add_idle(thread, count);
 }
 
-void TopFeed::add_waiting(Session& of, const Thread& thread, const Tick&, std::int64_t count) {
+void TopFeed::add_waiting(ThreadId thread, std::int64_t count) {
   const std::lock_guard lock(mutex_);
   if (history_) history_->add_waiting(count);
-  for (auto& [mode, table] : tables_) table.add_waiting(name_of(of, thread), count);
+  for (auto& [mode, table] : tables_) table.add_waiting(thread, count);
 }
 
 void TopFeed::add_loss(Loss loss, std::int64_t count) {
@@ -70,10 +60,16 @@ void TopFeed::add_loss(Loss loss, std::int64_t count) {
   if (history_) history_->add_loss(loss, count);
 }
 
-void TopFeed::end(Session& session, const Tick& tick) {
+void TopFeed::end(int pid, const Tick& tick) {
   const std::lock_guard lock(mutex_);
-  heaps_.end(session.target().process().pid(), tick.at_ns);
-  if (history_) history_->end(session.target().process().pid(), tick);
+  heaps_.end(pid, tick.at_ns);
+  if (history_) history_->end(pid, tick);
+}
+
+void TopFeed::tables_renewed() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [mode, table] : tables_) table.forget_stacks();
+  if (history_) history_->begin_anew();
 }
 
 void TopFeed::look(const LoopCounts& counts) {

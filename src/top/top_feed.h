@@ -27,11 +27,12 @@ class TopFeed : public SampleSink {
   TopFeed(Family& family, TopTarget target, About about, Mode mode, Output output);
 
   // The sampling side.
-  void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) override;
-  void add_idle(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) override;
-  void add_waiting(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) override;
+  void add(ThreadId thread, const Tick& tick, const Sample& sample) override;
+  void add_idle(ThreadId thread, std::int64_t count) override;
+  void add_waiting(ThreadId thread, std::int64_t count) override;
   void add_loss(Loss loss, std::int64_t count) override;
-  void end(Session& session, const Tick& tick) override;
+  void end(int pid, const Tick& tick) override;
+  void tables_renewed() override;
   void look(const LoopCounts& counts) override;
   bool has_enough() override { return enough_; }
   void before_suspend() override;
@@ -64,6 +65,7 @@ class TopFeed : public SampleSink {
 
  private:
   enum class Suspension { none, wanted, possible };
+  void add_table(Mode mode, std::optional<std::int64_t> window);
   void ask_luas();
 
   Family& family_;

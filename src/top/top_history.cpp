@@ -20,39 +20,26 @@ std::int64_t now_s() {
 
 }  // namespace
 
-TopHistory::TopHistory(About about, Limits limits) : about_(std::move(about)), limits_(limits) { open(); }
+TopHistory::TopHistory(const EventTables& tables, About about, std::size_t most_bytes)
+    : tables_(tables), about_(std::move(about)), most_bytes_(most_bytes) {
+  open();
+}
 
 void TopHistory::open() {
   raw_.reset();  // before what it refers to
-  stacks_ = std::make_unique<StackTable>();
-  threads_.clear();
   heaps_ = {}, states_ = 0;
   bytes_ = std::make_unique<CarriedRecording>();
   stream_ = std::make_unique<std::ostream>(bytes_.get());
-  raw_ = std::make_unique<RawWriter>(*stacks_, threads_, about_.unit, *stream_);
+  raw_ = std::make_unique<RawWriter>(tables_, about_.unit, *stream_);
 }
 
-void TopHistory::know(const Profile::Thread& thread) {
-  const auto [place, added] = thread_index_.try_emplace(thread.key());
-  if (!added) return;
-  place->second.index = static_cast<std::uint32_t>(threads_.size());
-  threads_.push_back(thread);
-}
-
-void TopHistory::add(const ThreadKey& of, const Tick& tick, const Sample& sample) {
-  const bool is_full = bytes_->bytes().size() > limits_.bytes || stacks_->nodes().size() > limits_.stacks ||
-                       threads_.size() > limits_.threads;
-  if (is_full) {
-    const Profile::Thread thread = threads_[thread_index_.at(of).index];
-    begin_anew();
-    know(thread);
-  }
-  Known& known = thread_index_.at(of);
-  known.seen_ns = tick.at_ns;
+void TopHistory::add(ThreadId thread, const Tick& tick, const Sample& sample) {
+  if (bytes_->bytes().size() > most_bytes_) begin_anew();
   const Tick since_begun = {tick.at_ns - duration_before_, tick.weight};
-  add(since_begun, known, sample);
+  if (sample.loss == Loss::none) raw_->sample(thread, since_begun, sample);
+  else raw_->lost(thread, since_begun, sample.loss, sample.stopped_ns);
   for (const HeapReading& heap : sample.heaps) {
-    if (const std::optional<HeapChange> change = heaps_.take(threads_[known.index].pid, heap))
+    if (const std::optional<HeapChange> change = heaps_.take(tables_.threads[thread].pid, heap))
       add_heap(since_begun, *change);
   }
 }
@@ -64,16 +51,6 @@ void TopHistory::add_heap(const Tick& since_begun, const HeapChange& change) {
 
 void TopHistory::end(int pid, const Tick& tick) {
   for (const HeapChange& change : heaps_.end(pid)) add_heap({tick.at_ns - duration_before_, tick.weight}, change);
-}
-
-void TopHistory::add(const Tick& since_begun, Known& known, const Sample& sample) {
-  Sample lost;
-  lost.loss = sample.again && !known.has_last ? Loss::left_out : sample.loss;
-  lost.stopped_ns = sample.stopped_ns;
-  if (lost.loss != Loss::none) return raw_->sample(known.index, since_begun, lost, 0);
-  known.has_last = true;
-  const Sample& facts = known.last.take(sample, *stacks_);
-  raw_->sample(known.index, since_begun, facts, known.last.stack());
 }
 
 void TopHistory::advance(std::int64_t ticks, std::int64_t duration_ns, const CpuUse& cpu) {
@@ -91,26 +68,8 @@ void TopHistory::tell_target(const About& target) {
   about_.executable = target.executable;
 }
 
-// Samples of a thread that sleeps on only say so (Sample::again), so they need the last one. A thread
-// that was not seen lately has probably ended.
 void TopHistory::begin_anew() {
-  constexpr std::int64_t lately_ns = 10'000'000'000;
-  const std::unique_ptr<StackTable> before = std::move(stacks_);
-  const std::vector<Profile::Thread> threads = threads_;
   open();
-  for (auto& [key, known] : std::exchange(thread_index_, {})) {
-    if (!known.has_last || known.seen_ns < duration_ns_ - lately_ns || threads_.size() >= limits_.threads / 2) continue;
-    Sample again;
-    again.again = true;
-    Sample last = known.last.take(again, *before);
-    if (last.state == Sample::State::running) continue;
-    for (const StackTable::FrameId frame : before->stack(known.last.stack()))
-      last.stack.push_back(before->frames()[frame]);
-    know(threads[known.index]);
-    Known& kept = thread_index_.at(key);
-    kept.last.take(last, *stacks_);
-    kept.has_last = true, kept.seen_ns = known.seen_ns;
-  }
   ticks_before_ = ticks_, duration_before_ = duration_ns_;
   about_.started_s = now_s();
   advance(ticks_, duration_ns_, CpuUse());

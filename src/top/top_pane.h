@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/frame.h"
 #include "attach/source_lines.h"
 #include "top/top_counts.h"
 

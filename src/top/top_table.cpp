@@ -30,21 +30,24 @@ std::size_t hash_of_function(const Frame& frame) {
 
 }  // namespace
 
-TopTable::TopTable(std::optional<std::int64_t> window_ns) : window_(window_ns) {
+TopTable::TopTable(const EventTables& tables, Mode mode, std::optional<std::int64_t> window_ns)
+    : tables_(tables), mode_(mode), window_(window_ns) {
   counts_.entries.emplace_back();
   counts_.functions.push_back({Frame::Kind::marker, "[more functions than are kept apart]", {}, 0, 0});
   names_.emplace_back();
 }
 
-TopTable::PerThread& TopTable::known(const Thread& thread) {
-  PerThread& known = threads_[thread.key()];
-  known.pid = thread.pid;
+TopTable::PerThread& TopTable::known(ThreadId thread) {
+  const ThreadInfo& info = tables_.threads[thread];
+  PerThread& known = threads_[info.key()];
+  known.pid = info.pid;
   return known;
 }
 
 // One that is never sampled, as it sleeps, needs no row.
-TopTable::Index TopTable::row_of(PerThread& known, const Thread& thread) {
+TopTable::Index TopTable::row_of(PerThread& known, ThreadId id) {
   if (known.row) return *known.row;
+  const ThreadInfo& thread = tables_.threads[id];
   const auto next = static_cast<Index>(counts_.threads.size());
   if (own_rows_ < most_threads) {
     ++own_rows_;
@@ -155,10 +158,12 @@ TopTable::Index TopTable::entry_of(TopCounts::Entry::Kind kind, Index a, Index b
   return entry;
 }
 
-std::shared_ptr<const TopTable::Path> TopTable::path_of(Index thread, const Stack& stack) {
+std::shared_ptr<const TopTable::Path> TopTable::path_of(Index thread, StackId id) {
   using Kind = TopCounts::Entry::Kind;
   auto path = std::make_shared<Path>();
   path->own_names = own_names_;
+  Stack stack = tables_.stacks.frames_of(id);
+  keep_shown(mode_, stack);
   path->calls.reserve(stack.size());
   Index caller = 0;
   for (std::size_t depth = 0; depth < stack.size(); ++depth) {
@@ -189,12 +194,12 @@ void TopTable::see(PerThread& thread) {
   ++seen_;
 }
 
-void TopTable::add_idle(const Thread& thread, std::int64_t count) {
+void TopTable::add_idle(ThreadId thread, std::int64_t count) {
   see(known(thread));
   counts_.asleep += count;
 }
 
-void TopTable::add_waiting(const Thread& thread, std::int64_t count) {
+void TopTable::add_waiting(ThreadId thread, std::int64_t count) {
   see(known(thread));
   waiting_ += count;
   counts_.looks_waiting += count;
@@ -206,7 +211,7 @@ void TopTable::add_loss(Loss loss, std::int64_t count) {
   ran_ |= count != 0 && loss != Loss::skipped && loss != Loss::left_out && loss != Loss::ended && loss != Loss::moved;
 }
 
-void TopTable::add(const Thread& thread, std::int64_t passed_ns, const Sample& sample) {
+void TopTable::add(ThreadId thread, std::int64_t passed_ns, const Sample& sample) {
   if (sample.loss != Loss::none) add_loss(sample.loss);
   PerThread& memo = known(thread);
   memo.ended = sample.loss == Loss::ended;
@@ -215,19 +220,15 @@ void TopTable::add(const Thread& thread, std::int64_t passed_ns, const Sample& s
   Look look = {clock_ + passed_ns, passed_ns, nullptr, &memo, Activity::lua, false, sample.stopped_ns};
   if (sample.loss == Loss::none) {
     const Index row = row_of(memo, thread);
-    if (!sample.again) {
-      memo.activity = activity_of(sample.vm_state);
-      memo.quality = sample.quality;
-      learn_from(memo.activity);
-      if (memo.path == nullptr || memo.path->own_names != own_names_ || memo.stack != sample.stack) {
-        memo.stack = sample.stack;
-        memo.path = path_of(row, sample.stack);
-      }
+    look.activity = activity_of(sample.vm_state);
+    learn_from(look.activity);
+    if (memo.path == nullptr || memo.path->own_names != own_names_ || memo.stack != sample.stack) {
+      memo.stack = sample.stack;
+      memo.path = path_of(row, sample.stack);
     }
-    counts_.quality += memo.quality;
+    counts_.quality += sample.quality;
     ++counts_.samples;
     look.path = memo.path;
-    look.activity = memo.activity;
     look.ran = sample.state == Sample::State::running;
   }
   ran_ |= sample.state == Sample::State::running;
@@ -235,6 +236,10 @@ void TopTable::add(const Thread& thread, std::int64_t passed_ns, const Sample& s
   count(look, &TopCounts::Span::recent, 1);
   count(look, &TopCounts::Span::all, 1);
   if (window_) keep(std::move(look));
+}
+
+void TopTable::forget_stacks() {
+  for (auto& [key, thread] : threads_) thread.path = nullptr;
 }
 
 void TopTable::keep(Look look) {

@@ -7,7 +7,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/thread_key.h"
+#include "base/mode.h"
+#include "events/event_tables.h"
 #include "top/top_counts.h"
 #include "top/top_pane.h"
 
@@ -17,21 +18,16 @@ class TopTable {
  public:
   // `window_ns`: what counts as recent. Without it, that is everything since the last begin_window(),
   // and latest() knows nothing.
-  explicit TopTable(std::optional<std::int64_t> window_ns);
+  // `tables`: what the numbers of samples stand for; they must outlive it. `mode`: which frames it counts.
+  TopTable(const EventTables& tables, Mode mode, std::optional<std::int64_t> window_ns);
 
-  struct Thread {
-    int pid = 0, tid = 0;
-    std::string name;
-    std::uint64_t program = 0;  // ThreadKey::program
-    std::int64_t started = 0;   // ThreadKey::started
-
-    ThreadKey key() const { return {program, pid, tid, started}; }
-  };
   // One tick of one thread. `passed_ns`: since the tick before.
-  void add(const Thread& thread, std::int64_t passed_ns, const Sample& sample);
-  void add_idle(const Thread& thread, std::int64_t count = 1);
+  void add(ThreadId thread, std::int64_t passed_ns, const Sample& sample);
+  void add_idle(ThreadId thread, std::int64_t count = 1);
   // At `count` ticks, the thread could have run but had no CPU.
-  void add_waiting(const Thread& thread, std::int64_t count);
+  void add_waiting(ThreadId thread, std::int64_t count);
+  // From now on the tables have other numbers.
+  void forget_stacks();
   void add_loss(Loss loss, std::int64_t count = 1);
   // All threads have been looked at, `ticks` times since the last call. Removes what is older than
   // the window from the recent times.
@@ -64,11 +60,9 @@ class TopTable {
     std::size_t own_names = 0;  // own_names_ when it was made
   };
   struct PerThread {
-    Stack stack;
+    StackId stack = empty_stack;
     std::shared_ptr<const Path> path;  // of that stack
-    Activity activity = Activity::lua;
-    Quality quality{};
-    std::uint64_t seen = 0;  // the number of the tick
+    std::uint64_t seen = 0;            // the number of the tick
     int pid = 0;
     std::optional<Index> row;  // into counts_.threads, of one that was sampled
     TopCounts::Span ran;
@@ -89,15 +83,15 @@ class TopTable {
   };
   using Member = std::int64_t TopCounts::Span::*;
 
-  PerThread& known(const Thread& thread);
-  Index row_of(PerThread& known, const Thread& thread);
+  PerThread& known(ThreadId thread);
+  Index row_of(PerThread& known, ThreadId thread);
   void count_run(PerThread& thread, Member span, std::int64_t weight);
   void forget_ended();
   Index function_of(const Frame& frame);
   std::optional<Index> find_function(std::size_t hash, const Frame& frame) const;
   Index line_of(Index function, const Frame& frame);
   Index entry_of(TopCounts::Entry::Kind kind, Index a, Index b);
-  std::shared_ptr<const Path> path_of(Index thread, const Stack& stack);
+  std::shared_ptr<const Path> path_of(Index thread, StackId stack);
   void learn_from(Activity activity);
   void note_name(Index function, const Frame& frame);
   void tell_apart(Index function);
@@ -106,6 +100,8 @@ class TopTable {
   void see(PerThread& thread);
   bool is_of(Index entry, const TopRow& row) const;
 
+  const EventTables& tables_;
+  Mode mode_;
   std::optional<std::int64_t> window_;
   TopCounts counts_;
   std::deque<Look> looks_;  // of the window

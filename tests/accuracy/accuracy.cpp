@@ -198,7 +198,8 @@ class Judge {
 
   // The innermost Lua function according to luaspy.
   const Frame* innermost() const {
-    for (auto frame = pieces_.sample.stack.rbegin(); frame != pieces_.sample.stack.rend(); ++frame) {
+    const Stack stack = pieces_.stack();
+    for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
       if (frame->kind == Frame::Kind::lua || frame->kind == Frame::Kind::c) return &*frame;
     }
     return nullptr;

@@ -396,7 +396,7 @@ class Judge {
 
   void judge_pairs() {
     std::string caller;
-    for (const Frame& frame : pieces_.sample.stack) {
+    for (const Frame& frame : pieces_.stack()) {
       if (frame.kind == Frame::Kind::native) continue;
       const std::string callee = name_for_pair(frame);
       if (!caller.empty() && !callee.empty()) {
@@ -422,7 +422,7 @@ class Judge {
 
   Said said() const {
     Said said;
-    for (const Frame& frame : pieces_.sample.stack) {
+    for (const Frame& frame : pieces_.stack()) {
       if (frame.kind == Frame::Kind::marker && frame.name.find("left out") != std::string::npos) said.cut = true;
       if (frame.kind != Frame::Kind::lua || frame.file.starts_with("[builtin")) continue;
       Place place{frame.line_defined, frame.line};

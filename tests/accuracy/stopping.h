@@ -61,7 +61,7 @@ class Child {
 // What the sampler does with a stop, and the same without any previous knowledge of the target.
 class Pieces {
  public:
-  explicit Pieces(Target& target) : reader_(target.process(), target.memory(), {}, {}), agreement_(reader_.modules()) {}
+  explicit Pieces(Target& target) : reader_(target.process(), target.memory(), stacks_, {}, {}), agreement_(reader_.modules()) {}
 
   // During the stop.
   bool read(const Registers& registers) {
@@ -95,10 +95,13 @@ class Pieces {
   const Frame& describe(const NativeFrame& frame) const { return reader_.native_code().describe(frame); }
   std::vector<Segment> segments() const { return segments_of(reader_.joined().from.lua); }
 
+  Stack stack() const { return stacks_.frames_of(sample.stack); }
+
   std::vector<Activation> cold_active;
   Sample sample;
 
  private:
+  StackTable stacks_;
   StackReader reader_;
   Agreement agreement_;
   Registers registers_;

@@ -70,9 +70,10 @@ Options parse(int count, char** words) {
 // What was sampled, by site.
 class Sites : public AllocationSink {
  public:
-  void add(Session&, const Thread&, const Tick&, const AllocationSample& allocation, Sample& sample) override {
+  explicit Sites(const StackTable& stacks) : stacks_(stacks) {}
+  void add(ThreadId, const Tick&, const AllocationSample& allocation, Sample& sample) override {
     std::size_t site = 0;
-    for (const Frame& frame : sample.stack) site = allocation_site_of(frame.name, site);
+    for (const Frame& frame : stacks_.frames_of(sample.stack)) site = allocation_site_of(frame.name, site);
     bytes_[site].add(allocation.bytes);
     calls_[site].add(allocation.calls);
   }
@@ -85,6 +86,7 @@ class Sites : public AllocationSink {
   const BySite& calls() const { return calls_; }
 
  private:
+  const StackTable& stacks_;
   BySite bytes_{}, calls_{};
 };
 
@@ -128,7 +130,7 @@ Recorded record(const Words& command, const Options& options) {
   sampler.idle = true;
   Result<Family> family = Family::open(target, sampler, false);
   if (!family) faults::give_up(family.error().text);
-  Sites sites;
+  Sites sites(family->tables().stacks);
   const AllocationTruth before = program.truth();
   const Result<void> done = run_allocation_loop(*family, {options.seconds, options.max_cost}, sites, recorded.counts);
   recorded.truth = program.truth() - before;

@@ -30,9 +30,10 @@ enum class Late { nobody, luaspy, program };
 // By the function that allocates: how many samples there are of each kind.
 class Uses : public AllocationSink {
  public:
-  void add(Session&, const Thread&, const Tick&, const AllocationSample& allocation, Sample& sample) override {
+  explicit Uses(const StackTable& stacks) : stacks_(stacks) {}
+  void add(ThreadId, const Tick&, const AllocationSample& allocation, Sample& sample) override {
     std::string site;
-    for (const Frame& frame : sample.stack) {
+    for (const Frame& frame : stacks_.frames_of(sample.stack)) {
       if (frame.name.find("_site") != std::string::npos) site = frame.name;
     }
     ++uses_[site][name(allocation.use)];
@@ -62,6 +63,7 @@ class Uses : public AllocationSink {
   }
 
  private:
+  const StackTable& stacks_;
   std::map<std::string, std::map<std::string, int>> uses_;
 };
 
@@ -86,7 +88,7 @@ bool check(const Source& source, const std::string& path, Late late) {
   sampler.idle = true;
   Result<Family> family = Family::open(target, sampler, false);
   if (!family) faults::give_up(family.error().text);
-  Uses uses;
+  Uses uses(family->tables().stacks);
   AllocationLoopOptions options{late == Late::program ? 12.0 : 3.0, 50};
   if (late == Late::luaspy) options.before_use = [] { (void)system::sleep_until(system::Clock::now() + 2ms); };
   constexpr std::int64_t enough = 60;  // for each use to be seen: the rarest is a tenth

@@ -16,7 +16,8 @@ void look_at(const CoreFile& core) {
   expect_printable(core.command(), 500, "a core's command");
   WalkLimits limits;
   limits.count_left_out = true;
-  StackReader reader(core, core, {}, limits);
+  StackTable stacks;
+  StackReader reader(core, core, stacks, {}, limits);
   if (reader.images().empty()) reader.try_all_rows();
   int threads = 0;
   for (const CoreFile::Thread& thread : core.threads()) {
@@ -25,8 +26,9 @@ void look_at(const CoreFile& core) {
     Sample sample;
     if (!reader.read(thread.registers, predicted, false)) continue;
     reader.finish(sample, predicted);
-    expect(sample.stack.size() < 10'000, "a stack is bounded");
-    for (const Frame& frame : sample.stack) {
+    const Stack stack = stacks.frames_of(sample.stack);
+    expect(stack.size() < 10'000, "a stack is bounded");
+    for (const Frame& frame : stack) {
       expect_printable(frame.name, 2000, "a frame's name");
       expect_printable(frame.file, 2000, "a frame's file");
     }

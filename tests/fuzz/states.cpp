@@ -8,7 +8,7 @@
 #include "luastate/luajit/traces.h"
 #include "luastate/luas.h"
 #include "luastate/variables.h"
-#include "stack/one_stack.h"
+#include "stack/stack_namer.h"
 #include "support/fake_memory.h"
 
 namespace luaspy::fuzz {
@@ -42,7 +42,8 @@ struct Look {
     memory.bounded("label", most_reads, most_bytes, [&] {
       joined = join(reader, image.stop, std::move(matched), {}, memory);
       judge(joined, quality);
-      frames = name(reader, image.stop, joined, memory);
+      StackTable stacks;
+      frames = stacks.frames_of(StackNamer(stacks).name(reader, image.stop, joined, memory));
     });
   }
   Locator::ThreadStack stack() const { return {image.stop.stack_start, stack_bytes}; }

@@ -15,7 +15,7 @@ namespace {
 ThreadLook saved(int tid, const char* file, VmState vm_state) {
   ThreadLook thread;
   thread.tid = tid, thread.name = file;
-  thread.sample.stack = replay::replay(replay::load_stop(fmt::format(LUASPY_TESTS "/replay/stops/{}.stop", file)))
+  thread.stack = replay::replay(replay::load_stop(fmt::format(LUASPY_TESTS "/replay/stops/{}.stop", file)))
                             .stack;
   thread.sample.vm_state = vm_state;
   thread.sample.quality.native_complete = 1;
@@ -31,12 +31,12 @@ ThreadLook waiting(int tid) {
   thread.sample.vm_state = VmState::c;
   const Frame chunk = {Frame::Kind::lua, "main chunk", "app/main.lua", 0, 30},
               get = {Frame::Kind::lua, "get", "app/net.lua", 10, 12};
-  thread.sample.stack = {{Frame::Kind::native, "main", "lua5.4", 0, 0},
+  thread.stack = {{Frame::Kind::native, "main", "lua5.4", 0, 0},
                          chunk,
                          get,
                          {Frame::Kind::c, "lock", "host", 0, 0},
                          {Frame::Kind::marker, "[futex]", {}, 0, 0}};
-  thread.details.resize(thread.sample.stack.size());
+  thread.details.resize(thread.stack.size());
   thread.details[1].source = SourceLine{"local body = get(\"x\")", true};
   thread.details[2].source = SourceLine{"lock(name)", false};
   thread.details[2].variables = CallVariables{{{Variable::Kind::parameter, "name", "\"x\\27[31m\""},
@@ -60,7 +60,7 @@ ThreadLook in_kernel() {
   ThreadLook thread;
   thread.tid = 104, thread.name = "reader";
   thread.sample.state = Sample::State::sleeping;
-  thread.sample.stack = {{Frame::Kind::native, "main", "lua5.4", 0, 0},
+  thread.stack = {{Frame::Kind::native, "main", "lua5.4", 0, 0},
                          {Frame::Kind::kernel, "read", "[kernel]", 0, 0},
                          {Frame::Kind::kernel, "fuse_dev_read", "[fuse]", 0, 0},
                          {Frame::Kind::marker, "[read]", {}, 0, 0}};
@@ -110,7 +110,7 @@ std::vector<ProcessLook> looks() {
   later.time = 1;
   later.threads[0].cpu_wait.reset();
   later.threads[0].times.on_cpu += 990'000'000;
-  later.threads[0].sample.stack.resize(3);
+  later.threads[0].stack.resize(3);
   later.disturbed = true;
   return {look, later};
 }

@@ -1,10 +1,10 @@
 // Whole screens of top, in each form.
 
+#include "support/framed_top.h"
 #include "support/golden.h"
 #include "support/sample_profile.h"
 #include "top/top_lines.h"
 #include "top/top_plain.h"
-#include "top/top_table.h"
 
 namespace luaspy {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t ms = 1'000'000;
 
 TopCounts sample_counts() {
-  TopTable table(2000 * ms);
+  FramedTable table(2000 * ms);
   table.know_luajit();
   const Frame main = native("main", "shop"), chunk = lua("main chunk", "/srv/shop/app/main.lua", 0, 30),
               discount = lua("discount", "/srv/shop/app/orders.lua", 11, 15);
@@ -23,8 +23,8 @@ TopCounts sample_counts() {
               price = lua("Preis_für_größere_Mengen", "/srv/shop/app/orders.lua", 40, 44);
   const Frame waits = {Frame::Kind::marker, "[epoll_wait]", {}, 0, 0};
   for (int i = 0; i < 1000; ++i) {
-    const auto add = [&](const TopTable::Thread& thread, VmState vm_state, Stack stack, bool asleep = false) {
-      Sample sample;
+    const auto add = [&](const ThreadInfo& thread, VmState vm_state, Stack stack, bool asleep = false) {
+      FramedSample sample;
       sample.vm_state = vm_state;
       sample.quality.stacks = sample.quality.with_lua = sample.quality.native_complete = 1;
       sample.stack = std::move(stack);
@@ -32,7 +32,7 @@ TopCounts sample_counts() {
       sample.stopped_ns = asleep ? 0 : 30'000;
       table.add(thread, 10 * ms, sample);
     };
-    const TopTable::Thread first = {4711, 4711, "shop"}, second = {4711, 4712, "shop-worker-number-2"};
+    const ThreadInfo first = thread_info(4711, 4711, "shop"), second = thread_info(4711, 4712, "shop-worker-number-2");
     switch (i % 10) {
       case 0:
         add(first, VmState::collecting, {main, chunk, total, resize});

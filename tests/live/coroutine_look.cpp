@@ -17,7 +17,7 @@ constexpr WalkLimits walk_limits{400, 100, true};
 
 CoroutineWatcher::CoroutineWatcher(pid_t pid, CoroutineLimits limits)
     : target_(opened(pid), std::chrono::milliseconds(2000)),
-      reader_(target_.process(), target_.memory(), {}, walk_limits),
+      reader_(target_.process(), target_.memory(), stacks_, {}, walk_limits),
       coroutines_(target_.memory(), limits),
       names_(target_.memory()) {
   locator_.try_rows(reader_.rows_to_try());

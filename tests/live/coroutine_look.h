@@ -28,6 +28,7 @@ class CoroutineWatcher {
   void locate(const Registers& registers, std::vector<Activation>& active);
 
   Target target_;
+  StackTable stacks_;
   StackReader reader_;
   Locator locator_{own_machine()};
   Coroutines coroutines_;

@@ -137,7 +137,8 @@ TEST_CASE("the heap takes no read of its own", "[heap_track]") {
   REQUIRE(process);
   Target target(std::move(*process), std::chrono::seconds(2));
   const Noting memory(target.memory());
-  StackReader reader(target.process(), memory, {}, {});
+  StackTable stacks;
+  StackReader reader(target.process(), memory, stacks, {}, {});
   StackReader::Prediction predicted;
   StackReader::Look look(memory);
   constexpr int looks = 200;

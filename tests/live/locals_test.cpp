@@ -51,7 +51,7 @@ class Looker {
  public:
   explicit Looker(pid_t pid)
       : target_(std::move(*Process::open(pid)), std::chrono::seconds(5)),
-        reader_(target_.process(), target_.memory(), {}, {}),
+        reader_(target_.process(), target_.memory(), stacks_, {}, {}),
         names_(target_.memory()) {}
 
   // nullopt if the thread moved meanwhile.
@@ -95,6 +95,7 @@ class Looker {
   }
 
   Target target_;
+  StackTable stacks_;
   StackReader reader_;
   luaspy::Names names_;
 };

@@ -24,7 +24,7 @@ bool catches(const Shown& frame) {
 
 }  // namespace
 
-Look look_of(const StackReader& reader, const Sample& sample, const std::string& library) {
+Look look_of(StackReader& reader, const Sample& sample, const std::string& library) {
   Look look;
   look.vm_state = sample.vm_state;
   look.native_incomplete = sample.quality.native_complete == 0;
@@ -32,8 +32,9 @@ Look look_of(const StackReader& reader, const Sample& sample, const std::string&
               sample.quality.not_joined != 0;
   bool tail = false, native = false;
   const auto& labelled = reader.joined().calls;
-  for (std::size_t i = 0; i < sample.stack.size(); ++i) {
-    const Frame& frame = sample.stack[i];
+  const Stack stack = reader.stacks().frames_of(sample.stack);
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    const Frame& frame = stack[i];
     if (frame.part == Frame::Part::vm) continue;
     if (frame.kind == Frame::Kind::marker) {
       tail |= frame.name == "(...tail calls...)";

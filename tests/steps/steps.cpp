@@ -77,7 +77,7 @@ struct Options {
 // What a tick does at the instant at which the program is stopped.
 class Looker {
  public:
-  explicit Looker(Stepped& program) : program_(program), reader_(program.process(), program.memory(), {}, {}) {}
+  explicit Looker(Stepped& program) : program_(program), reader_(program.process(), program.memory(), stacks_, {}, {}) {}
 
   const Sample& look() {
     take(predicted_, true);
@@ -89,7 +89,7 @@ class Looker {
     take(nothing, false);
     return sample_;
   }
-  const StackReader& reader() const { return reader_; }
+  StackReader& reader() { return reader_; }
 
  private:
   void take(StackReader::Prediction& predicted, bool hurry) {
@@ -101,6 +101,7 @@ class Looker {
   }
 
   Stepped& program_;
+  StackTable stacks_;
   StackReader reader_;
   StackReader::Prediction predicted_;
   Sample sample_;

@@ -3,6 +3,7 @@
 #include "luastate/luas.h"
 #include "stack/one_stack.h"
 #include "stack/snapshot.h"
+#include "stack/stack_namer.h"
 
 #include <algorithm>
 #include <fstream>
@@ -113,7 +114,8 @@ Outcome finish(const SavedStop& stop, LuaReader& reader, const Located& located,
   const Joined joined = join(reader, stop, std::move(matched), {}, stopped);
   Outcome outcome;
   judge(joined, outcome.quality);
-  outcome.stack = name(reader, stop, joined, stopped);
+  StackTable stacks;
+  outcome.stack = stacks.frames_of(StackNamer(stacks).name(reader, stop, joined, stopped));
   keep_shown(Mode::merged, outcome.stack);
   return outcome;
 }

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "output/raw.h"
+#include "support/framed.h"
 
 namespace luaspy {
 namespace {
@@ -11,13 +12,19 @@ namespace {
 struct Taken {
   std::uint32_t thread = 0;
   Tick tick;
-  Sample sample;
+  FramedSample sample;
   std::vector<HeapChange> heaps;
 };
 
 const std::vector<HeapChanges::State> heaps = {{100, 0x5555'5555'0018}, {100, 0x7fff'f000'1018}};
-const std::vector<Profile::Thread> threads = {{100, "lua5.4", 100, "lua5.4 my script.lua"},
-                                              {101, "worker; \"two\"", 100, "lua5.4 my script.lua"}};
+const std::vector<ThreadInfo> threads = {{100, "lua5.4", 100, "lua5.4 my script.lua"},
+                                         {101, "worker; \"two\"", 100, "lua5.4 my script.lua"}};
+
+void write(RawWriter& raw, EventTables& tables, const Taken& taken) {
+  const ThreadId thread = tables.threads.intern(threads[taken.thread]);
+  if (taken.sample.loss != Loss::none) raw.lost(thread, taken.tick, taken.sample.loss, taken.sample.stopped_ns);
+  else raw.sample(thread, taken.tick, numbered(tables.stacks, taken.sample));
+}
 
 About sample_about(Unit unit) {
   return {"0.1.0",
@@ -54,7 +61,7 @@ std::vector<Taken> samples_of(Unit unit) {
               waits = {Frame::Kind::marker, "[epoll_wait]", {}, 0, 0};
   std::vector<Taken> samples;
   const auto add = [&](std::uint32_t thread, std::int64_t at_ms, VmState state, Stack stack) {
-    Sample sample;
+    FramedSample sample;
     sample.quality.stacks = 1;
     sample.vm_state = state;
     sample.state = state == VmState::none ? Sample::State::sleeping : Sample::State::running;
@@ -73,7 +80,7 @@ std::vector<Taken> samples_of(Unit unit) {
   add(0, 40, VmState::machine_code, {main, chunk, tail, hostile, unknown});
   samples.back().heaps = {{0, 60'000, CollectorPhase::pause, false}};
   add(1, 40, VmState::interpreting, {main, chunk, work});
-  Sample lost;
+  FramedSample lost;
   lost.loss = Loss::ended;
   samples.push_back({1, {50'000'000, unit == Unit::nanoseconds ? 10'000'000 : 0}, lost, {}});
   if (unit != Unit::nanoseconds) {
@@ -91,7 +98,7 @@ Profile sample_profile(Unit unit) {
     for (const HeapChanges::State& state : heaps) profile.heaps.add_state(state);
   }
   for (const Taken& taken : samples_of(unit)) {
-    profile.add(threads[taken.thread], taken.tick, taken.sample);
+    add_framed(profile, threads[taken.thread], taken.tick, taken.sample);
     for (const HeapChange& heap : taken.heaps) profile.heaps.add(taken.tick.at_ns, heap);
   }
   profile.add_loss(Loss::late, 2);
@@ -102,16 +109,13 @@ Profile sample_profile(Unit unit) {
 
 std::string sample_recording(Unit unit) {
   std::ostringstream out;
-  StackTable stacks;
-  std::array<LastSample, 2> last;
-  RawWriter raw(stacks, threads, unit, out);
+  EventTables tables;
+  RawWriter raw(tables, unit, out);
   if (unit == Unit::nanoseconds) {
     for (const HeapChanges::State& state : heaps) raw.state(state);
   }
   for (const Taken& taken : samples_of(unit)) {
-    const bool is_lost = taken.sample.loss != Loss::none;
-    const Sample& facts = is_lost ? taken.sample : last[taken.thread].take(taken.sample, stacks);
-    raw.sample(taken.thread, taken.tick, facts, is_lost ? 0 : last[taken.thread].stack());
+    write(raw, tables, taken);
     for (const HeapChange& heap : taken.heaps) raw.heap(taken.tick, heap);
     raw.flush();
   }
@@ -137,7 +141,7 @@ std::vector<Taken> kernel_samples() {
               waits = {Frame::Kind::marker, "[epoll_wait]", {}, 0, 0};
   std::vector<Taken> samples;
   const auto add = [&](std::uint32_t thread, std::int64_t at_ms, Sample::State state, Stack stack) {
-    Sample sample;
+    FramedSample sample;
     sample.quality.stacks = 1;
     sample.state = state;
     sample.vm_state = state == Sample::State::running ? VmState::c : VmState::none;
@@ -156,20 +160,16 @@ std::vector<Taken> kernel_samples() {
 Profile kernel_profile() {
   Profile profile;
   profile.about = sample_about(Unit::nanoseconds);
-  for (const Taken& taken : kernel_samples()) profile.add(threads[taken.thread], taken.tick, taken.sample);
+  for (const Taken& taken : kernel_samples()) add_framed(profile, threads[taken.thread], taken.tick, taken.sample);
   profile.settle_names();
   return profile;
 }
 
 std::string kernel_recording() {
   std::ostringstream out;
-  StackTable stacks;
-  std::array<LastSample, 2> last;
-  RawWriter raw(stacks, threads, Unit::nanoseconds, out);
-  for (const Taken& taken : kernel_samples()) {
-    const Sample& facts = last[taken.thread].take(taken.sample, stacks);
-    raw.sample(taken.thread, taken.tick, facts, last[taken.thread].stack());
-  }
+  EventTables tables;
+  RawWriter raw(tables, Unit::nanoseconds, out);
+  for (const Taken& taken : kernel_samples()) write(raw, tables, taken);
   raw.about(sample_about(Unit::nanoseconds));
   raw.flush();
   return out.str();

@@ -26,10 +26,10 @@ class Writing {
     thread_ = profile.index_of({1, "main", 1, profile.about.command});
   }
   void add(const Stack& stack, int samples, VmState state = VmState::interpreting, std::int64_t weight = 10'000'000) {
-    profile.stacks().intern(stack, last_);
-    for (int i = 0; i < samples; ++i) add(last_.back(), state, weight);
+    const StackId id = profile.stacks().intern(stack);
+    for (int i = 0; i < samples; ++i) add(id, state, weight);
   }
-  void add(Profile::StackId stack, VmState state, std::int64_t weight = 10'000'000) {
+  void add(StackId stack, VmState state, std::int64_t weight = 10'000'000) {
     Sample facts;
     facts.vm_state = state;
     profile.add(thread_, {at_ns_ += 10'000'000, weight}, facts, stack);
@@ -41,7 +41,6 @@ class Writing {
  private:
   std::uint32_t thread_ = 0;
   std::int64_t at_ns_ = 0;
-  std::vector<Profile::StackId> last_;
 };
 
 Profile recursive() {
@@ -157,16 +156,16 @@ Profile hostile() {
 Profile large() {
   Writing writing("large.lua");
   Dice dice;
-  std::vector<Profile::FrameId> functions;
+  std::vector<FrameId> functions;
   for (int i = 0; i < 300; ++i)
     functions.push_back(writing.profile.stacks().intern(
         lua(fmt::format("function_{}", i), fmt::format("module_{}.lua", i % 20), 1 + i)));
-  std::vector<Profile::StackId> stack = {0};
+  std::vector<StackId> stack = {empty_stack};
   for (int i = 0; i < 100'000; ++i) {
     for (unsigned less = dice(4); less != 0 && stack.size() > 30; --less) stack.pop_back();
     do {
       // Each function has few different callees, as in real programs.
-      const std::size_t callee = (stack.back() * 7 + stack.size() * 3 + dice(3)) % functions.size();
+      const std::size_t callee = (number(stack.back()) * 7 + stack.size() * 3 + dice(3)) % functions.size();
       stack.push_back(writing.profile.stacks().intern({stack.back(), functions[callee]}));
     } while (stack.size() < 30 || (dice(2) == 0 && stack.size() < 90));
     writing.add(stack.back(), i % 5 == 0 ? VmState::machine_code : VmState::interpreting);

@@ -18,6 +18,7 @@
 #include "output/format.h"
 #include "profile/function_table.h"
 #include "support/dice.h"
+#include "support/framed.h"
 #include "support/sample_profile.h"
 
 namespace luaspy {
@@ -60,7 +61,7 @@ Profile busy_profile(int samples) {
                    samples,
                    false};
   const std::vector<Frame> all = functions();
-  const std::vector<Profile::Thread> threads = {
+  const std::vector<ThreadInfo> threads = {
       {7, "busy", 7, "busy"}, {8, "wor\"ker\n\xff", 7, "busy"}, {9, "busy", 9, "child"}};
   Dice dice;
   std::int64_t at = 0;
@@ -77,14 +78,14 @@ Profile busy_profile(int samples) {
   }
   for (const int pid : {7, 9}) profile.heaps.add_state({pid, 0x1000});
   std::int64_t heap = 1'000'000;
-  Sample sample;
+  FramedSample sample;
   for (int i = 0; i < samples; ++i) {
     if (dice(3) != 0) sample.stack = known[dice(static_cast<unsigned>(known.size()))];
     sample.state = dice(10) == 0 ? Sample::State::sleeping : Sample::State::running;
     sample.vm_state = static_cast<VmState>(dice(vm_state_count));
     const std::int64_t weight = 900'000 + dice(200'000);
     at += weight + (dice(20) == 0 ? 1'000'001 : 0);
-    profile.add(threads[dice(100) == 0 ? 1 : dice(50) == 0 ? 2 : 0], {at, weight}, sample);
+    add_framed(profile, threads[dice(100) == 0 ? 1 : dice(50) == 0 ? 2 : 0], {at, weight}, sample);
     const bool collected = dice(100) == 0;
     heap = collected ? heap / 2 : heap + dice(20'000);
     profile.heaps.add(at, {dice(2), heap, CollectorPhase::marking, collected});
@@ -113,7 +114,7 @@ nlohmann::json facts(const Profile& profile) {
   std::map<std::string, std::map<int, std::int64_t>> lines;
   nlohmann::json threads = nlohmann::json::array();
   std::map<std::string, std::int64_t> states;
-  for (const Profile::Thread& thread : profile.threads())
+  for (const ThreadInfo& thread : profile.threads())
     threads.push_back({{"name", as_json(thread.name)},
                        {"text", as_line(thread.name)},
                        {"tid", thread.tid},
@@ -131,7 +132,7 @@ nlohmann::json facts(const Profile& profile) {
     states[state] += amount.samples;
     std::set<std::string> seen;
     const auto stack = profile.stack(situation.stack);
-    for (const Profile::FrameId id : stack) {
+    for (const FrameId id : stack) {
       const Frame& frame = profile.frames()[id];
       Costs& costs = functions[describe(frame, false)];
       if (costs.frame == nullptr) costs.frame = &frame;

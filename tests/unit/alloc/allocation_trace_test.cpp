@@ -1,6 +1,7 @@
 // The tree of calls of a .heapsnapshot: each stack once, with what it has allocated itself.
 
 #include "alloc/allocation_trace.h"
+#include "support/framed.h"
 
 #include <catch2/catch.hpp>
 
@@ -15,11 +16,11 @@ struct Recorded {
   Profile bytes{false}, objects{false};
 
   Profile::ThreadSituation add(const Stack& stack, std::int64_t of_bytes, std::int64_t of_objects) {
-    const Profile::Thread thread = {1, "lua", 1, "lua"};
-    Sample sample;
+    const ThreadInfo thread = {1, "lua", 1, "lua"};
+    FramedSample sample;
     sample.stack = stack;
-    bytes.add(thread, {0, of_bytes}, sample);
-    objects.add(thread, {0, of_objects}, sample);
+    add_framed(bytes, thread, {0, of_bytes}, sample);
+    add_framed(objects, thread, {0, of_objects}, sample);
     return bytes.last();
   }
 

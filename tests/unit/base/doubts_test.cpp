@@ -6,6 +6,7 @@
 #include "output/flamegraph.h"
 #include "output/summary.h"
 #include "profile/profile.h"
+#include "support/framed.h"
 #include "top/top_lines.h"
 #include "top/top_plain.h"
 
@@ -32,10 +33,10 @@ Profile profile_without_lua(int samples) {
   Profile profile;
   profile.about.pid = 42;
   profile.about.lua_mapped = true;
-  Sample sample;
+  FramedSample sample;
   sample.quality.stacks = sample.quality.native_complete = 1;
   sample.stack = {{Frame::Kind::native, "main", "host", 0, 0}};
-  for (int i = 1; i <= samples; ++i) profile.add({1, "one", 42, "host"}, {i * 10, 10}, sample);
+  for (int i = 1; i <= samples; ++i) add_framed(profile, {1, "one", 42, "host"}, {i * 10, 10}, sample);
   return profile;
 }
 

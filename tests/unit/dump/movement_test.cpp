@@ -15,7 +15,7 @@ ProcessLook look(double time, double cpu_s, Stack stack, Loss loss = Loss::none)
   ThreadLook thread;
   thread.tid = 7, thread.name = "lua";
   thread.times.on_cpu = static_cast<std::int64_t>(cpu_s * 1e9);
-  thread.sample.stack = std::move(stack);
+  thread.stack = std::move(stack);
   thread.sample.loss = loss;
   result.threads.push_back(thread);
   return result;

@@ -12,6 +12,7 @@
 #include <streambuf>
 
 #include "output/format.h"
+#include "support/framed.h"
 
 namespace luaspy {
 namespace {
@@ -43,11 +44,11 @@ std::string written(const char* format, Unit unit) {
   profile.about.unit = unit;
   profile.about.rate = 100;
   const Frame main = {Frame::Kind::native, "main", "lua", 0, 0}, work = {Frame::Kind::lua, "work", "a.lua", 1, 2};
-  Sample sample;
+  FramedSample sample;
   sample.stack = {main, work};
-  profile.add({1, "one"}, {10'000'000, 3000}, sample);
+  add_framed(profile, {1, "one"}, {10'000'000, 3000}, sample);
   sample.stack = {main};
-  profile.add({1, "one"}, {20'000'000, 400}, sample);
+  add_framed(profile, {1, "one"}, {20'000'000, 400}, sample);
   std::ostringstream out;
   find_format(format)->write(profile, {}, out);
   return out.str();
@@ -116,11 +117,11 @@ TEST_CASE("the next step names the file, as a shell reads it", "[unit]") {
 
 TEST_CASE("a picture draws what can be seen, however deep and wide the stacks are", "[unit]") {
   Profile profile;
-  Sample sample;
+  FramedSample sample;
   for (int i = 0; i < 1000; ++i) sample.stack.push_back({Frame::Kind::lua, "f", "a.lua", i, i});
-  for (int i = 0; i < 10'000; ++i) profile.add({1, "one"}, {i, 1}, sample);
+  for (int i = 0; i < 10'000; ++i) add_framed(profile, {1, "one"}, {i, 1}, sample);
   sample.stack = {{Frame::Kind::lua, "rare", "b.lua", 1, 1}};
-  profile.add({1, "one"}, {10'000, 1}, sample);
+  add_framed(profile, {1, "one"}, {10'000, 1}, sample);
   std::ostringstream out;
   find_format("svg")->write(profile, {}, out);
   CHECK(has(out.str(), ">f (a.lua:398)<"));
@@ -131,13 +132,13 @@ TEST_CASE("a picture draws what can be seen, however deep and wide the stacks ar
 
 TEST_CASE("a picture and a page have the same colours", "[unit]") {
   Profile profile{false};
-  Sample sample;
+  FramedSample sample;
   sample.stack = {{Frame::Kind::lua, "of_lua", "a.lua", 1, 1},
                   {Frame::Kind::c, "of_c", "lua", 0, 0},
                   {Frame::Kind::native, "of_native", "lua", 0, 0},
                   marker("of_marker"),
                   state_marker(VmState::collecting)};
-  profile.add({1, "one"}, {1, 1}, sample);
+  add_framed(profile, {1, "one"}, {1, 1}, sample);
   const auto text = [&](const char* format) {
     std::ostringstream out;
     find_format(format)->write(profile, {}, out);
@@ -174,11 +175,11 @@ TEST_CASE("what shows time only is not made of anything else", "[unit]") {
 TEST_CASE("writing many samples takes little memory", "[unit]") {
   constexpr int count = 200'000;
   Profile profile;
-  Sample sample;
+  FramedSample sample;
   for (int i = 0; i < count; ++i) {
     sample.stack = {{Frame::Kind::native, "main", "lua", 0, 0}, {Frame::Kind::lua, "work", "a.lua", 1, i * 79 % 200}};
     sample.vm_state = static_cast<VmState>(i % 3);
-    profile.add({1, "one"}, {i * std::int64_t{1'000'000}, 1'000'000 - i % 7}, sample);
+    add_framed(profile, {1, "one"}, {i * std::int64_t{1'000'000}, 1'000'000 - i % 7}, sample);
   }
   for (const Format& format : formats()) {
     if (format.write == nullptr) continue;
@@ -194,12 +195,12 @@ TEST_CASE("writing many samples takes little memory", "[unit]") {
 
 TEST_CASE("what waits for a CPU is asleep in no format", "[unit]") {
   Profile profile;
-  Sample sample;
+  FramedSample sample;
   sample.stack = {{Frame::Kind::native, "main", "lua", 0, 0}};
   std::int64_t at = 0;
   for (const Sample::State state : {Sample::State::running, Sample::State::sleeping, Sample::State::waiting}) {
     sample.state = state;
-    profile.add({1, "one"}, {at += 10'000'000, 10'000'000}, sample);
+    add_framed(profile, {1, "one"}, {at += 10'000'000, 10'000'000}, sample);
   }
   const auto text = [&](const char* format) {
     std::ostringstream out;
@@ -225,7 +226,7 @@ TEST_CASE("what waits for a CPU is asleep in no format", "[unit]") {
 TEST_CASE("a process that has executed another program is two processes in Firefox", "[unit]") {
   Profile profile;
   for (const std::uint64_t program : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1}})
-    profile.add({7, "lua", 7, program == 1 ? "lua a.lua" : "lua b.lua", program, 5}, {}, Sample());
+    add_framed(profile, {7, "lua", 7, program == 1 ? "lua a.lua" : "lua b.lua", program, 5}, {}, FramedSample());
   std::ostringstream firefox, trace;
   find_format("firefox")->write(profile, {}, firefox);
   find_format("chrometrace")->write(profile, {}, trace);

@@ -15,23 +15,26 @@ constexpr std::int64_t a_second = 1'000'000'000;
 // 8 seconds: a sample of time in each, and half a second later, in every other one, an allocation.
 std::string file_with_allocations() {
   std::ostringstream out;
-  StackTable stacks;
-  std::vector<Profile::Thread> threads = {{7, "lua", 7, "lua a.lua"}};
-  RawWriter writer(stacks, threads, Unit::nanoseconds, out);
-  const StackTable::FrameId main = stacks.intern(Frame{Frame::Kind::lua, "main chunk", "a.lua", 0, 9});
-  const StackTable::FrameId work = stacks.intern(Frame{Frame::Kind::lua, "work", "a.lua", 1, 2});
-  const StackTable::StackId outer = stacks.intern(StackTable::Node{0, main}),
-                            inner = stacks.intern(StackTable::Node{outer, work});
+  EventTables tables;
+  StackTable& stacks = tables.stacks;
+  const ThreadId thread = tables.threads.intern({7, "lua", 7, "lua a.lua"});
+  RawWriter writer(tables, Unit::nanoseconds, out);
+  const FrameId main = stacks.intern(Frame{Frame::Kind::lua, "main chunk", "a.lua", 0, 9});
+  const FrameId work = stacks.intern(Frame{Frame::Kind::lua, "work", "a.lua", 1, 2});
+  const StackId outer = stacks.intern(StackTable::Node{empty_stack, main}),
+                inner = stacks.intern(StackTable::Node{outer, work});
   for (int i = 1; i <= 8; ++i) {
     Sample facts;
     facts.vm_state = i % 4 == 0 ? VmState::collecting : VmState::interpreting;
     facts.stopped_ns = 1000;
     facts.quality = {1, 1, 1};
-    writer.sample(0, {i * a_second, a_second}, facts, outer);
+    facts.stack = outer;
+    writer.sample(thread, {i * a_second, a_second}, facts);
     writer.loss(Loss::late, 1);
     if (i % 2 != 0) continue;
     facts.vm_state = VmState::interpreting;
-    writer.allocation(0, {i * a_second + a_second / 2, 1000 * i, i}, facts, inner);
+    facts.stack = inner;
+    writer.allocation(thread, {i * a_second + a_second / 2, 1000 * i, i}, facts);
   }
   About about;
   about.duration_ns = 9 * a_second, about.sampled_ns = 5 * a_second;

@@ -32,25 +32,31 @@ class Recorder {
   explicit Recorder(const Shape& shape = {}, Unit unit = Unit::nanoseconds)
       : profile_(true),
         mode_(shape.mode),
-        shaper_(shape, stacks_, profile_.stacks()),
-        raw_(stacks_, threads_, unit, out_) {
+        shaper_(shape, tables_.stacks, profile_.stacks()),
+        raw_(tables_, unit, out_) {
     profile_.about.unit = unit;
   }
 
-  std::uint32_t thread(const Profile::Thread& thread) {
-    threads_.push_back(thread);
-    last_.emplace_back();
-    profile_.index_of(thread);
-    return static_cast<std::uint32_t>(threads_.size() - 1);
+  std::uint32_t thread(const ThreadInfo& thread) {
+    (void)tables_.threads.intern(thread);
+    return profile_.index_of(thread);
   }
-  void sample(std::uint32_t thread, const Tick& tick, Sample facts, const Stack& stack) {
-    stacks_.intern(stack, last_[thread]);
-    const StackTable::StackId id = facts.loss != Loss::none || last_[thread].empty() ? 0 : last_[thread].back();
-    std::optional<StackTable::StackId> shaped = 0;
-    if (facts.loss == Loss::none) shaped = shaper_.shaped(id, facts.vm_state, threads_[thread]);
-    if (!shaped) facts = lost(Loss::left_out, facts.stopped_ns);
-    profile_.add(thread, tick, facts, shaped.value_or(0));
-    raw_.sample(thread, tick, facts, shaped ? id : 0);
+  void sample(std::uint32_t index, const Tick& tick, const Sample& facts, const Stack& stack) {
+    const ThreadId thread{index};
+    Sample sample = facts;
+    std::optional<StackId> shaped;
+    if (facts.loss == Loss::none) {
+      sample.stack = tables_.stacks.intern(stack);
+      shaped = shaper_.shaped(sample.stack, facts.vm_state, tables_.threads[thread]);
+    }
+    if (shaped) {
+      profile_.add(index, tick, sample, *shaped);
+      raw_.sample(thread, tick, sample);
+    } else {
+      const Loss loss = facts.loss != Loss::none ? facts.loss : Loss::left_out;
+      profile_.add_lost(loss, facts.stopped_ns);
+      raw_.lost(thread, tick, loss, facts.stopped_ns);
+    }
   }
   static Sample lost(Loss loss, std::int64_t stopped_ns) {
     Sample sample;
@@ -70,9 +76,7 @@ class Recorder {
 
  private:
   std::ostringstream out_;
-  StackTable stacks_;
-  std::vector<Profile::Thread> threads_;
-  std::vector<std::vector<StackTable::StackId>> last_;
+  EventTables tables_;
   Profile profile_;
   Mode mode_;
   Shaper shaper_;
@@ -177,7 +181,7 @@ std::int64_t looked_through(Result<Profile> profile) {
   profile->settle_names();
   std::int64_t samples = 0;
   for (const auto& [id, amount] : profile->stack_counts()) {
-    for (const Profile::FrameId frame : profile->stack(id)) CHECK(frame < profile->frames().size());
+    for (const FrameId frame : profile->stack(id)) CHECK(profile->frames().has(frame));
     samples += amount.samples;
   }
   CHECK(samples == profile->samples());
@@ -311,7 +315,7 @@ TEST_CASE("of a raw recording, a window of time and a thread can be read", "[uni
                         by_number = read(recorder.file(), {}, {.thread = "101"});
   REQUIRE((by_name && by_number));
   REQUIRE(by_name->threads().size() == 3);
-  for (const Profile::Thread& thread : by_name->threads()) CHECK(thread.tid == 101);
+  for (const ThreadInfo& thread : by_name->threads()) CHECK(thread.tid == 101);
   CHECK(by_name->samples() == by_number->samples());
   CHECK(by_name->samples() == 34);
 }
@@ -407,10 +411,9 @@ TEST_CASE("a format that leaves the choice to its reader gets whole stacks, of t
 }
 
 TEST_CASE("a raw recording carries the text of files, up to a limit", "[unit]") {
-  const StackTable stacks;
-  const std::vector<Profile::Thread> threads;
+  const EventTables tables;
   std::ostringstream out;
-  RawWriter writer(stacks, threads, Unit::nanoseconds, out);
+  RawWriter writer(tables, Unit::nanoseconds, out);
   const std::string any("a\n\0\xff\x1b[31m", 9);
   writer.source("app/main.lua", {any, true});
   writer.source("\x1b.lua", {std::string(raw::most_source - any.size(), 'x'), false});
@@ -429,10 +432,9 @@ TEST_CASE("a raw recording carries the text of files, up to a limit", "[unit]") 
 }
 
 TEST_CASE("an empty text withdraws the text of a file", "[unit]") {
-  const StackTable stacks;
-  const std::vector<Profile::Thread> threads;
+  const EventTables tables;
   std::ostringstream out;
-  RawWriter writer(stacks, threads, Unit::nanoseconds, out);
+  RawWriter writer(tables, Unit::nanoseconds, out);
   writer.source("a.lua", {"one", false});
   writer.source("b.lua", {"two", false});
   writer.source("a.lua", {});
@@ -481,24 +483,24 @@ TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
     int overflow(int c) override { return bytes += static_cast<char>(c), c; }
   } file;
   std::ostream out(&file);
-  StackTable stacks;
-  std::vector<Profile::Thread> threads = {{100, "lua5.4", 100, "lua5.4"}};
-  std::vector<StackTable::StackId> last, ids;
+  EventTables tables;
+  const ThreadInfo the_thread = {100, "lua5.4", 100, "lua5.4"};
+  const ThreadId its_id = tables.threads.intern(the_thread);
+  std::vector<StackId> ids;
   for (int leaf = 0; leaf < leaves; ++leaf) {
     Stack stack;
     for (int depth = 0; depth < 12; ++depth)
       stack.push_back(lua("function", "app/main.lua", depth + leaf % 20 * 20, depth * 7));
     stack.push_back(lua("leaf", "app/main.lua", leaf, leaf + 1));
-    stacks.intern(stack, last);
-    ids.push_back(last.back());
+    ids.push_back(tables.stacks.intern(stack));
   }
   const std::size_t before = allocated();
   const auto began = std::chrono::steady_clock::now();
   {
     Profile profile(false);
-    Shaper shaper({}, stacks, profile.stacks());
-    RawWriter raw(stacks, threads, Unit::nanoseconds, out);
-    const std::uint32_t thread = profile.index_of(threads[0]);
+    Shaper shaper({}, tables.stacks, profile.stacks());
+    RawWriter raw(tables, Unit::nanoseconds, out);
+    const std::uint32_t thread = profile.index_of(the_thread);
     std::minstd_rand random(3);
     std::int64_t at = 0;
     Sample facts;
@@ -508,9 +510,9 @@ TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
       const std::int64_t weight = ms - 50'000 + static_cast<std::int64_t>(random() % 100'000);
       at += weight;
       facts.stopped_ns = 20'000 + static_cast<std::int64_t>(random() % 20'000);
-      const StackTable::StackId stack = ids[random() % leaves];
-      profile.add(thread, {at, weight}, facts, *shaper.shaped(stack, facts.vm_state, threads[0]));
-      raw.sample(thread, {at, weight}, facts, stack);
+      facts.stack = ids[random() % leaves];
+      profile.add(thread, {at, weight}, facts, *shaper.shaped(facts.stack, facts.vm_state, the_thread));
+      raw.sample(its_id, {at, weight}, facts);
       if (i % 1000 == 999) raw.flush();
     }
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

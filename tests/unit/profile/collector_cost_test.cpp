@@ -6,23 +6,24 @@
 #include <numeric>
 
 #include "output/summary.h"
+#include "support/framed.h"
 
 namespace luaspy {
 namespace {
 
 Frame lua_function(const char* name) { return {Frame::Kind::lua, name, "a.lua", 1, 0}; }
 
-void add_samples(Profile& profile, const Profile::Thread& thread, VmState state, int count) {
-  Sample sample;
+void add_samples(Profile& profile, const ThreadInfo& thread, VmState state, int count) {
+  FramedSample sample;
   sample.vm_state = state;
   sample.stack = {lua_function("anything")};
-  for (int i = 0; i < count; ++i) profile.add(thread, {i, 10}, sample);
+  for (int i = 0; i < count; ++i) add_framed(profile, thread, {i, 10}, sample);
 }
 
-void add_bytes(Profile& profile, const Profile::Thread& thread, std::vector<const char*> stack, std::int64_t bytes) {
-  Sample sample;
+void add_bytes(Profile& profile, const ThreadInfo& thread, std::vector<const char*> stack, std::int64_t bytes) {
+  FramedSample sample;
   for (const char* const name : stack) sample.stack.push_back(lua_function(name));
-  profile.add(thread, {0, bytes}, sample);
+  add_framed(profile, thread, {0, bytes}, sample);
 }
 
 const CollectorCost::Row& row_of(const CollectorCost& cost, const std::string& text) {
@@ -47,7 +48,7 @@ Profile of_bytes() {
 }  // namespace
 
 TEST_CASE("the collector's time is divided as the bytes are", "[unit]") {
-  const Profile::Thread thread = {1, "lua", 1, "lua"};
+  const ThreadInfo thread = {1, "lua", 1, "lua"};
   Profile time, bytes = of_bytes();
   add_samples(time, thread, VmState::interpreting, 150);
   add_samples(time, thread, VmState::collecting, 50);
@@ -69,7 +70,7 @@ TEST_CASE("the collector's time is divided as the bytes are", "[unit]") {
 }
 
 TEST_CASE("a process causes the work of its own collector only", "[unit]") {
-  const Profile::Thread one = {1, "lua", 1, "lua"}, two = {2, "lua", 2, "lua"}, three = {3, "lua", 3, "lua"};
+  const ThreadInfo one = {1, "lua", 1, "lua"}, two = {2, "lua", 2, "lua"}, three = {3, "lua", 3, "lua"};
   Profile time, bytes = of_bytes();
   add_samples(time, one, VmState::collecting, 60);
   add_samples(time, two, VmState::interpreting, 20);
@@ -87,7 +88,7 @@ TEST_CASE("a process causes the work of its own collector only", "[unit]") {
 }
 
 TEST_CASE("without samples there is nothing to divide", "[unit]") {
-  const Profile::Thread thread = {1, "lua", 1, "lua"};
+  const ThreadInfo thread = {1, "lua", 1, "lua"};
   Profile time, bytes = of_bytes();
   CHECK(collector_cost(time, bytes, By::samples).rows.empty());
   add_bytes(bytes, thread, {"a"}, 3000);
@@ -98,7 +99,7 @@ TEST_CASE("without samples there is nothing to divide", "[unit]") {
 }
 
 TEST_CASE("the table of what the collector costs", "[unit]") {
-  const Profile::Thread thread = {1, "lua", 1, "lua"};
+  const ThreadInfo thread = {1, "lua", 1, "lua"};
   Profile time, bytes = of_bytes();
   add_samples(time, thread, VmState::interpreting, 300);
   add_samples(time, thread, VmState::collecting, 100);

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "profile/function_table.h"
+#include "support/framed.h"
 
 namespace luaspy {
 namespace {
@@ -16,8 +17,8 @@ Stack stack_of(int depth, int last) {
   return stack;
 }
 
-Sample sample_of(Stack stack) {
-  Sample sample;
+FramedSample sample_of(Stack stack) {
+  FramedSample sample;
   sample.quality.stacks = 1;
   sample.vm_state = VmState::interpreting;
   sample.stack = std::move(stack);
@@ -34,9 +35,9 @@ std::vector<Timeline::Run> runs(const Timeline& timeline) {
 class Adder {
  public:
   explicit Adder(Profile& profile, std::int64_t weight = 10) : profile_(profile), weight_(weight) {}
-  void operator()(const Profile::Thread& thread, const Sample& sample, std::int64_t more = 0) {
+  void operator()(const ThreadInfo& thread, const FramedSample& sample, std::int64_t more = 0) {
     at_ += weight_ + more;
-    profile_.add(thread, {at_, weight_ + more}, sample);
+    add_framed(profile_, thread, {at_, weight_ + more}, sample);
   }
 
  private:
@@ -104,10 +105,10 @@ TEST_CASE("what a sample weighs need not be how long it lasted", "[unit]") {
 TEST_CASE("a profile of bytes adds up what its samples stand for", "[unit]") {
   Profile profile;
   profile.about.unit = Unit::bytes;
-  const Profile::Thread thread = {1, "one"};
-  profile.add(thread, {10, 4096}, sample_of(stack_of(3, 1)));
-  profile.add(thread, {20, 64}, sample_of(stack_of(3, 2)));
-  profile.add(thread, {20, 40}, sample_of(stack_of(3, 1)));
+  const ThreadInfo thread = {1, "one"};
+  add_framed(profile, thread, {10, 4096}, sample_of(stack_of(3, 1)));
+  add_framed(profile, thread, {20, 64}, sample_of(stack_of(3, 2)));
+  add_framed(profile, thread, {20, 40}, sample_of(stack_of(3, 1)));
   CHECK(profile.samples() == 3);
   CHECK(profile.weight() == 4200);
   const std::vector<Timeline::Run> told = runs(profile.timeline(0));
@@ -124,7 +125,7 @@ TEST_CASE("a profile of bytes adds up what its samples stand for", "[unit]") {
 
 TEST_CASE("a profile counts samples by thread and stack, and keeps their order", "[unit]") {
   Profile profile;
-  const Profile::Thread first = {1, "one"}, second = {2, "two"};
+  const ThreadInfo first = {1, "one"}, second = {2, "two"};
   const Stack deep = stack_of(3, 1), other = stack_of(3, 2), outer(deep.begin(), deep.end() - 1);
   Adder add(profile), add_second(profile);
   for (const Stack& stack : {deep, deep, other, outer, deep, Stack{}}) add(first, sample_of(stack));
@@ -136,7 +137,7 @@ TEST_CASE("a profile counts samples by thread and stack, and keeps their order",
   std::size_t at = 0;
   for (const Stack& expected : {deep, other, outer, deep, Stack{}}) {
     Stack stack;
-    for (const Profile::FrameId id : profile.stack(profile.situations()[told[at].situation].stack))
+    for (const FrameId id : profile.stack(profile.situations()[told[at].situation].stack))
       stack.push_back(profile.frames()[id]);
     CHECK(stack == expected);
     ++at;
@@ -147,7 +148,7 @@ TEST_CASE("a profile counts samples by thread and stack, and keeps their order",
   CHECK(profile.counts().at({0, told[1].situation}).samples == 1);
   CHECK(profile.counts().at({1, told[1].situation}).samples == 1);
   CHECK(profile.counts().size() == 5);
-  const Profile::StackId both = profile.situations()[told[1].situation].stack;
+  const StackId both = profile.situations()[told[1].situation].stack;
   CHECK(profile.stack_counts().at(both).samples == 2);
   CHECK(profile.stack_counts(1).at(both).samples == 1);
   CHECK(profile.weight() == 70);
@@ -156,10 +157,10 @@ TEST_CASE("a profile counts samples by thread and stack, and keeps their order",
 TEST_CASE("the same stack in another state of the VM is another situation", "[unit]") {
   Profile profile;
   Adder add(profile);
-  Sample collecting = sample_of(stack_of(3, 1)), asleep = collecting;
+  FramedSample collecting = sample_of(stack_of(3, 1)), asleep = collecting;
   collecting.vm_state = VmState::collecting;
   asleep.state = Sample::State::sleeping;
-  for (const Sample& sample : {sample_of(stack_of(3, 1)), collecting, asleep, collecting}) add({1, "one"}, sample);
+  for (const FramedSample& sample : {sample_of(stack_of(3, 1)), collecting, asleep, collecting}) add({1, "one"}, sample);
   REQUIRE(profile.situations().size() == 3);
   CHECK(profile.situations()[1].vm_state == VmState::collecting);
   CHECK(profile.situations()[2].state == Sample::State::sleeping);
@@ -174,41 +175,23 @@ TEST_CASE("names are settled anew as samples come", "[unit]") {
   const auto f = [](const char* name) { return sample_of({{Frame::Kind::lua, name, "a.lua", 5, 0}}); };
   add({1, "one"}, f("function"));
   profile.settle_names();
-  CHECK(profile.frames()[0].name == "function");
+  CHECK(profile.frames()[FrameId{0}].name == "function");
   for (int i = 0; i < 2; ++i) {
     add({1, "one"}, f("work"));
     add({1, "one"}, f("function"));
     profile.settle_names();
     REQUIRE(profile.frames().size() == 2);
-    CHECK(profile.frames()[0].name == "work");
-    CHECK(profile.frames()[1].name == "work");
+    CHECK(profile.frames()[FrameId{0}].name == "work");
+    CHECK(profile.frames()[FrameId{1}].name == "work");
   }
   for (int i = 0; i < 3; ++i) add({1, "one"}, f("play"));
   profile.settle_names();
-  CHECK(profile.frames()[0].name == "play");
-}
-
-TEST_CASE("a sample that repeats its thread's last one counts like it", "[unit]") {
-  Profile profile;
-  Sample again;
-  again.again = true;
-  Adder add(profile), add_two(profile);
-  add({1, "one"}, sample_of(stack_of(3, 1)));
-  add_two({2, "two"}, sample_of(stack_of(3, 2)));
-  for (int i = 0; i < 4; ++i) add({1, "one"}, again);
-  CHECK(profile.samples() == 6);
-  CHECK(profile.quality().stacks == 6);
-  CHECK(profile.samples_in(VmState::interpreting) == 6);
-  REQUIRE(runs(profile.timeline(0)).size() == 1);
-  CHECK(runs(profile.timeline(0)).front().samples == 5);
-  CHECK(runs(profile.timeline(0)).front().weight == 50);
-  const std::vector<Cost> all = costs(profile, functions_of(profile, false), By::samples);
-  CHECK(all[most_expensive(all).front()].own == 5);
+  CHECK(profile.frames()[FrameId{0}].name == "play");
 }
 
 TEST_CASE("many samples take little memory", "[unit]") {
   constexpr int count = 1'000'000;
-  std::vector<Sample> samples;
+  std::vector<FramedSample> samples;
   for (int i = 0; i < 200; ++i) samples.push_back(sample_of(stack_of(3, i * 79 % 200)));
   const std::size_t before = allocated();
   Profile equal, in_order, counted(false);
@@ -245,7 +228,7 @@ TEST_CASE("functions that begin on the same line are told apart by their prototy
   CHECK(table.texts == std::vector<std::string>{"alpha (a.lua:1)", "beta (a.lua:1)", "function (a.lua:1#3)",
                                                 "function (a.lua:1#2)", "function (a.lua:1)"});
   CHECK(costs(profile, table, By::samples)[0].own == 4);
-  CHECK(describe(profile.frames().back(), true) == "function (a.lua:1)");
+  CHECK(describe(profile.frames().values().back(), true) == "function (a.lua:1)");
 }
 
 TEST_CASE("a function keeps the name where it lives, and what callers call it does not count then", "[unit]") {
@@ -282,9 +265,9 @@ TEST_CASE("a function keeps the name where it lives, and what callers call it do
 
 TEST_CASE("a thread is another one after an exec, and when its number is used again", "[unit]") {
   Profile profile;
-  const Profile::Thread first = {7, "lua", 7, "lua a.lua", 1, 100}, after_exec = {7, "lua", 7, "lua b.lua", 2, 100},
-                        later = {7, "lua", 7, "lua b.lua", 2, 200}, other = {7, "lua", 8, "lua c.lua", 2, 200};
-  for (const Profile::Thread& thread : {first, after_exec, later, other, first}) profile.add(thread, {}, Sample());
+  const ThreadInfo first = {7, "lua", 7, "lua a.lua", 1, 100}, after_exec = {7, "lua", 7, "lua b.lua", 2, 100},
+                   later = {7, "lua", 7, "lua b.lua", 2, 200}, other = {7, "lua", 8, "lua c.lua", 2, 200};
+  for (const ThreadInfo& thread : {first, after_exec, later, other, first}) add_framed(profile, thread, {}, FramedSample());
   REQUIRE(profile.threads().size() == 4);
   CHECK(profile.threads()[1].process == "lua b.lua");
   CHECK(profile.threads()[3].process == "lua c.lua");
@@ -294,7 +277,7 @@ TEST_CASE("a thread is another one after an exec, and when its number is used ag
 TEST_CASE("the time of pauses is charged to the samples of time", "[unit]") {
   Profile profile;
   const Tick tick = {10'000'000, 10'000'000};
-  profile.add({1, "one"}, tick, Sample());
+  add_framed(profile, {1, "one"}, tick, FramedSample());
   profile.about.duration_ns = 40'000'000;
   profile.charge_pauses();
   CHECK(profile.weight() == 10'000'000);  // there was none
@@ -303,7 +286,7 @@ TEST_CASE("the time of pauses is charged to the samples of time", "[unit]") {
   CHECK(profile.weight() == 20'000'000);
   profile.charge_pauses();
   CHECK(profile.weight() == 20'000'000);
-  profile.add({1, "one"}, tick, Sample());
+  add_framed(profile, {1, "one"}, tick, FramedSample());
   CHECK(profile.weight() == 40'000'000);
   CHECK(profile.stack_counts().begin()->second.squares == 2 * 4e14);
   std::int64_t lasted = 0;

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "output/flamegraph.h"
+#include "support/framed.h"
 
 namespace luaspy {
 namespace {
@@ -32,9 +33,9 @@ struct Program {
 Profile run(const Program& program, int samples, unsigned seed, int rate = 1000) {
   Profile profile;
   std::minstd_rand random(seed * 2654435761U + 17);
-  std::vector<StackTable::StackId> stacks;
-  const StackTable::StackId root = profile.stacks().intern(
-      {0, profile.stacks().intern(Frame{Frame::Kind::lua, "main chunk", program.file, 0, 0})});
+  std::vector<StackId> stacks;
+  const StackId root = profile.stacks().intern(
+      {empty_stack, profile.stacks().intern(Frame{Frame::Kind::lua, "main chunk", program.file, 0, 0})});
   for (std::size_t i = 0; i < program.costs.size(); ++i) {
     const Frame frame = {Frame::Kind::lua, "f" + std::to_string(i), program.file,
                          program.first_line + static_cast<int>(i) * 10, 0};
@@ -266,10 +267,10 @@ Profile allocations(std::int64_t heavier, unsigned seed) {
   constexpr int samples = 20'000;
   for (int i = 1; i <= samples; ++i) {
     const std::int64_t function = random() % 5;
-    Sample sample;
+    FramedSample sample;
     sample.stack = {{Frame::Kind::lua, "f" + std::to_string(function), "a.lua", static_cast<int>(function) + 1, 0}};
     const std::int64_t weight = (1000 + static_cast<std::int64_t>(random() % 1000)) * (function == 0 ? heavier : 1);
-    profile.add({1, "one"}, {i * ms, weight}, sample);
+    add_framed(profile, {1, "one"}, {i * ms, weight}, sample);
   }
   profile.about.duration_ns = samples * ms;
   return profile;

@@ -61,22 +61,24 @@ std::string error_of(const ReportOptions& options) {
 
 // A recording of 4,000 samples, all of them in luaV_execute, `share` percent of these in `work`.
 std::string interpreted(unsigned share) {
-  StackTable stacks;
-  const std::vector<Profile::Thread> threads = {{1, "main", 1, "lua"}};
+  EventTables tables;
+  StackTable& stacks = tables.stacks;
+  const ThreadId thread = tables.threads.intern({1, "main", 1, "lua"});
   std::ostringstream out;
   Frame execute = native("luaV_execute", "lua5.4");
   execute.part = Frame::Part::vm;
-  std::vector<StackTable::StackId> ids;
-  RawWriter writer(stacks, threads, Unit::nanoseconds, out);
-  const StackTable::StackId chunk = stacks.intern({0, stacks.intern(lua("main chunk", "a.lua", 0, 9))});
+  std::vector<StackId> ids;
+  RawWriter writer(tables, Unit::nanoseconds, out);
+  const StackId chunk = stacks.intern({empty_stack, stacks.intern(lua("main chunk", "a.lua", 0, 9))});
   for (const char* const name : {"work", "play"}) {
-    const StackTable::StackId function = stacks.intern({chunk, stacks.intern(lua(name, "a.lua", name[0] % 5 + 1, 9))});
+    const StackId function = stacks.intern({chunk, stacks.intern(lua(name, "a.lua", name[0] % 5 + 1, 9))});
     ids.push_back(stacks.intern({function, stacks.intern(execute)}));
   }
   for (std::int64_t i = 1; i <= 4000; ++i) {
     Sample sample;
     sample.quality.stacks = 1;
-    writer.sample(0, {i * 1'000'000, 1'000'000}, sample, ids[static_cast<unsigned>(i * 37 % 100) < share ? 0 : 1]);
+    sample.stack = ids[static_cast<unsigned>(i * 37 % 100) < share ? 0 : 1];
+    writer.sample(thread, {i * 1'000'000, 1'000'000}, sample);
   }
   About about;
   about.duration_ns = 4'000'000'000, about.complete = true;

@@ -5,6 +5,7 @@
 #include "report/call_tree.h"
 #include "report/function_view.h"
 #include "report/source_listing.h"
+#include "support/framed.h"
 
 namespace luaspy {
 namespace {
@@ -16,9 +17,9 @@ Frame lua(const std::string& name, int defined, int line, const std::string& fil
 class Samples {
  public:
   Samples& add(int count, const Stack& stack) {
-    Sample sample;
+    FramedSample sample;
     sample.stack = stack;
-    for (int i = 0; i < count; ++i) profile.add({1, "one"}, {at_ += 10, 10}, sample);
+    for (int i = 0; i < count; ++i) add_framed(profile, {1, "one"}, {at_ += 10, 10}, sample);
     return *this;
   }
   Profile profile{false};

@@ -16,6 +16,16 @@ Frame vm(const std::string& name) {
   return frame;
 }
 
+// As StackNamer marks them.
+void mark_start(Stack& stack) {
+  std::vector<const Frame*> frames;
+  for (const Frame& frame : stack) frames.push_back(&frame);
+  const StartFrames start = start_frames(frames);
+  if (start.main_has_no_name) stack[start.count].name = "main";
+  for (std::size_t i = 0; i < start.count; ++i) stack[i].part = Frame::Part::start;
+  if (start.interpreter) stack[*start.interpreter].part = Frame::Part::start;
+}
+
 std::string shown(Stack stack, Mode mode = Mode::merged) {
   mark_start(stack);
   keep_shown(mode, stack);

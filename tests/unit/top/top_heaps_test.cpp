@@ -62,12 +62,12 @@ TEST_CASE("top's heaps: reset, and a process that ends", "[top]") {
 }
 
 TEST_CASE("what top writes has the heaps, also after it began anew", "[top]") {
-  TopHistory history(About{});
+  EventTables tables;
+  TopHistory history(tables, About{});
   const auto add = [&](std::int64_t number, std::int64_t bytes) {
-    history.know({7, "worker", 1, "lua"});
     Sample sample;
     sample.heaps = heap_of(bytes);
-    history.add({.pid = 1, .tid = 7}, {number * tenth, tenth}, sample);
+    history.add(tables.threads.intern({7, "worker", 1, "lua"}), {number * tenth, tenth}, sample);
     history.advance(number, number * tenth, CpuUse());
   };
   const auto sizes = [&] {

@@ -14,16 +14,19 @@
 namespace luaspy {
 namespace {
 
-constexpr ThreadKey worker = {.pid = 1, .tid = 7}, sleeper = {.pid = 1, .tid = 8};
-
 Tick tick_at(std::int64_t number) { return {number * 10 * ms, 10 * ms}; }
 
-Sample of_function(std::int64_t number) { return sample_of({lua(fmt::format("f{}", number), "many.lua", 1, 1)}); }
+FramedSample of_function(std::int64_t number) { return sample_of({lua(fmt::format("f{}", number), "many.lua", 1, 1)}); }
 
-void begin(TopHistory& history) {
-  history.know({worker.tid, "worker", 1, "lua"});
-  history.know({sleeper.tid, "sleeper", 1, "lua"});
-}
+const ThreadInfo worker = thread_info(1, 7, "worker"), sleeper = thread_info(1, 8, "sleeper");
+
+class Framed : private OwnTables, public TopHistory {
+ public:
+  explicit Framed(std::size_t most_bytes = usual_bytes) : TopHistory(tables, About{}, most_bytes) {}
+  void add(const ThreadInfo& thread, const Tick& tick, const FramedSample& sample) {
+    TopHistory::add(tables.threads.intern(thread), tick, numbered(tables.stacks, sample));
+  }
+};
 
 Profile read(TopHistory& history) {
   std::istringstream in(history.recording());
@@ -42,8 +45,7 @@ std::vector<std::string> innermost_names(const Profile& profile) {
 }  // namespace
 
 TEST_CASE("the history of top has every sample", "[top]") {
-  TopHistory history(About{});
-  begin(history);
+  Framed history;
   for (int i = 1; i <= 100; ++i)
     history.add(worker, tick_at(i), of_function(i % 3)), history.advance(i, i * 10 * ms, CpuUse());
   history.add_idle(5);
@@ -57,11 +59,9 @@ TEST_CASE("the history of top has every sample", "[top]") {
 }
 
 TEST_CASE("in the history of top, a number that is used again is another thread", "[top]") {
-  TopHistory history(About{});
+  Framed history;
   for (const std::uint64_t program : {std::uint64_t{1}, std::uint64_t{2}}) {
-    const ThreadKey thread = {program, 7, 7, 100};
-    REQUIRE_FALSE(history.knows(thread));
-    history.know({thread.tid, "lua", thread.pid, program == 1 ? "lua a.lua" : "lua b.lua", program, thread.started});
+    const ThreadInfo thread = {7, "lua", 7, program == 1 ? "lua a.lua" : "lua b.lua", program, 100};
     history.add(thread, tick_at(static_cast<std::int64_t>(program)), of_function(1));
   }
   const Profile profile = read(history);
@@ -70,21 +70,15 @@ TEST_CASE("in the history of top, a number that is used again is another thread"
   CHECK(profile.threads()[1].process == "lua b.lua");
 }
 
-TEST_CASE("the history of top begins anew and keeps what sleeping threads wait in", "[top]") {
-  TopHistory history(About{});
-  begin(history);
-  Sample asleep = of_function(1000);
+TEST_CASE("the history of top begins anew", "[top]") {
+  Framed history;
+  FramedSample asleep = of_function(1000);
   asleep.state = Sample::State::sleeping;
   history.add(sleeper, tick_at(1), asleep);
   history.add(worker, tick_at(1), of_function(1));
   history.advance(1, 10 * ms, CpuUse());
   history.begin_anew();
-  Sample again;
-  again.state = Sample::State::sleeping;
-  again.again = true;
-  history.add(sleeper, tick_at(2), again);
-  REQUIRE_FALSE(history.knows(worker));
-  history.know({worker.tid, "worker", 1, "lua"});
+  history.add(sleeper, tick_at(2), asleep);
   history.add(worker, tick_at(2), of_function(2));
   history.advance(2, 20 * ms, CpuUse());
   const Profile profile = read(history);
@@ -100,17 +94,11 @@ TEST_CASE("the history of top begins anew and keeps what sleeping threads wait i
 }
 
 TEST_CASE("the history of top does not grow without end", "[top]") {
-  const auto limits = GENERATE(TopHistory::Limits{.bytes = 1 << 18}, TopHistory::Limits{.stacks = 1000},
-                               TopHistory::Limits{.threads = 4});
-  TopHistory history(About{}, limits);
+  Framed history(1 << 18);
   std::size_t most = 0;
   const int count = 50'000;
   for (int i = 1; i <= count; ++i) {
-    const ThreadKey thread = {.pid = 1, .tid = 7 + i / 1000};  // threads that end asleep
-    if (!history.knows(thread)) history.know({thread.tid, "worker", 1, "lua"});
-    Sample sample = of_function(i);
-    sample.state = Sample::State::sleeping;
-    history.add(thread, tick_at(i), sample);
+    history.add(thread_info(1, 7 + i / 1000, "worker"), tick_at(i), of_function(i));
     history.advance(i, i * 10 * ms, CpuUse());
     if (i % 500 == 0) most = std::max(most, history.recording().size());
   }
@@ -120,7 +108,7 @@ TEST_CASE("the history of top does not grow without end", "[top]") {
   CHECK(profile.samples() > 0);
   CHECK(profile.samples() < count);
   CHECK(profile.about.ticks == profile.samples());
-  CHECK(innermost_names(profile).size() == static_cast<std::size_t>(profile.samples()));
+  CHECK(innermost_names(profile).size() == static_cast<std::size_t>(profile.samples()));  // and nothing else is written
 }
 
 }  // namespace luaspy

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "support/framed_top.h"
 #include "top/top_lines.h"
-#include "top/top_table.h"
 #include "top/top_view.h"
 
 namespace luaspy {
@@ -16,19 +16,19 @@ inline Frame lua(std::string name, std::string file, int defined, int line) {
 }
 inline Frame native(std::string name) { return {Frame::Kind::native, std::move(name), "lua5.4", 0, 0}; }
 
-inline Sample sample_of(Stack stack, VmState vm_state = VmState::interpreting) {
-  Sample sample;
+inline FramedSample sample_of(Stack stack, VmState vm_state = VmState::interpreting) {
+  FramedSample sample;
   sample.stack = std::move(stack);
   sample.vm_state = vm_state;
   sample.stopped_ns = ms / 10;
   return sample;
 }
 
-const TopTable::Thread first = {10, 10, "lua5.4"}, second_thread = {10, 11, "worker"};
+const ThreadInfo first = thread_info(10, 10, "lua5.4"), second_thread = thread_info(10, 11, "worker");
 const Frame main_chunk = lua("main chunk", "a.lua", 0, 50), f = lua("f", "a.lua", 10, 12),
             g = lua("g", "a.lua", 20, 21), gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0};
 
-inline void tick(TopTable& table, const Sample& sample, std::int64_t weight = 10 * ms) {
+inline void tick(FramedTable& table, const FramedSample& sample, std::int64_t weight = 10 * ms) {
   table.add(first, weight, sample);
   table.end_tick(weight);
 }

@@ -28,7 +28,7 @@ std::vector<std::string> names(const TopView& view, const TopCounts& counts) {
 }  // namespace
 
 TEST_CASE("a function that calls itself counts once in its total", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   tick(table, sample_of({main_chunk, f, f, g, f}));
   tick(table, sample_of({main_chunk, f}));
   const TopCounts& counts = table.counts();
@@ -52,7 +52,7 @@ TEST_CASE("a function that calls itself counts once in its total", "[top]") {
 }
 
 TEST_CASE("what is too old is not recent any more, and counts since the beginning", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   for (int i = 0; i < 100; ++i) tick(table, sample_of({main_chunk, f}));
   for (int i = 0; i < 50; ++i) tick(table, sample_of({main_chunk, g, gsub}, VmState::c));
   const TopCounts& counts = table.counts();
@@ -76,16 +76,13 @@ TEST_CASE("what is too old is not recent any more, and counts since the beginnin
   CHECK(counts.elapsed.recent == 10 * ms);
 }
 
-TEST_CASE("a thread that sleeps on has the stack that it had; losses have no function", "[top]") {
-  TopTable table(second);
-  Sample asleep = sample_of({main_chunk, {Frame::Kind::marker, "[read]", {}, 0, 0}}, VmState::c);
+TEST_CASE("a thread that sleeps does not run; losses have no function", "[top]") {
+  FramedTable table(second);
+  FramedSample asleep = sample_of({main_chunk, {Frame::Kind::marker, "[read]", {}, 0, 0}}, VmState::c);
   asleep.state = Sample::State::sleeping;
   tick(table, asleep);
-  Sample again;
-  again.state = Sample::State::sleeping;
-  again.again = true;
-  tick(table, again);
-  Sample lost;
+  tick(table, asleep);
+  FramedSample lost;
   lost.loss = Loss::refused;
   tick(table, lost);
   table.add_loss(Loss::late, 3);
@@ -98,7 +95,7 @@ TEST_CASE("a thread that sleeps on has the stack that it had; losses have no fun
 }
 
 TEST_CASE("a function has the name that it is called by most", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   Frame nameless = f;
   nameless.name = "function";
   for (int i = 0; i < 5; ++i) tick(table, sample_of({main_chunk, nameless}));
@@ -113,7 +110,7 @@ TEST_CASE("a function has the name that it is called by most", "[top]") {
 
 // As in a profile (profile_test.cpp).
 TEST_CASE("a function keeps the name where it lives, and functions that live elsewhere are others", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   const auto function = [](const char* name, bool own) {
     Frame frame = {Frame::Kind::lua, name, "a.lua", 10, 10};
     frame.own_name = own;
@@ -127,7 +124,7 @@ TEST_CASE("a function keeps the name where it lives, and functions that live els
   CHECK(rows() == 1);
   CHECK(times_of(table.counts(), "shop.buy (a.lua:10)").own.all == 50 * ms);
   // The thread's last stack counted for shop.buy: that is not known any more.
-  table.add({1, 2, "two"}, 10 * ms, function("shop.sell", true));
+  table.add(thread_info(1, 2, "two"), 10 * ms, function("shop.sell", true));
   for (int i = 0; i < 2; ++i) tick(table, function("f", false));
   tick(table, function("shop.buy", true));
   CHECK(rows() == 3);
@@ -137,7 +134,7 @@ TEST_CASE("a function keeps the name where it lives, and functions that live els
 }
 
 TEST_CASE("the collector is told where it is known, and else not claimed", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   tick(table, sample_of({main_chunk, f, native("lua5.4+0x100")}));
   CHECK(told(table.counts(), Activity::collecting) == Told::unknown);
   CHECK(told(table.counts(), Activity::machine_code) == Told::absent);
@@ -152,7 +149,7 @@ TEST_CASE("the collector is told where it is known, and else not claimed", "[top
 }
 
 TEST_CASE("threads share functions, and are told apart where that is asked for", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   table.add(first, 10 * ms, sample_of({main_chunk, f}));
   table.add(second_thread, 10 * ms, sample_of({main_chunk, f}));
   table.end_tick(10 * ms);
@@ -171,9 +168,9 @@ TEST_CASE("threads share functions, and are told apart where that is asked for",
 }
 
 TEST_CASE("memory is bounded when functions and threads come and go", "[top]") {
-  TopTable table(100 * ms);
+  FramedTable table(100 * ms);
   for (int i = 0; i < 60'000; ++i) {
-    table.add({1, i, "short"}, 10 * ms, sample_of({lua("made", "made-" + std::to_string(i), 1, 1)}));
+    table.add(thread_info(1, i, "short"), 10 * ms, sample_of({lua("made", "made-" + std::to_string(i), 1, 1)}));
     table.end_tick(10 * ms);
   }
   const TopCounts& counts = table.counts();
@@ -184,18 +181,16 @@ TEST_CASE("memory is bounded when functions and threads come and go", "[top]") {
 
 TEST_CASE("all threads are counted, and each one's time, however many there are", "[top]") {
   constexpr int many = 1501, ticks = 40;
-  TopTable table(second);
+  FramedTable table(second);
   std::int64_t own = 0;
   for (int i = 0; i < ticks; ++i) {
     for (int thread = 0; thread < many; ++thread) {
-      const TopTable::Thread its{7, thread + 1, "its"};
-      // Each has a function of its own, is seen there once, and then at the same place again.
-      Sample sample = sample_of({main_chunk, lua("f" + std::to_string(thread), "a.lua", thread + 1, thread + 1)});
-      if (i % 4 != 0) sample.stack.clear(), sample.again = true;
+      const ThreadInfo its = thread_info(7, thread + 1, "its");
+      FramedSample sample = sample_of({main_chunk, lua("f" + std::to_string(thread), "a.lua", thread + 1, thread + 1)});
       table.add(its, 10 * ms, sample);
       own += 10 * ms;
     }
-    table.add_idle({7, 9999, "asleep"});
+    table.add_idle(thread_info(7, 9999, "asleep"));
     table.end_tick(10 * ms);
   }
   const TopCounts& counts = table.counts();
@@ -222,10 +217,10 @@ TEST_CASE("all threads are counted, and each one's time, however many there are"
 }
 
 TEST_CASE("threads that sleep take no row from those that run", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   for (int thread = 1; thread <= 2004; ++thread) {
-    if (thread < 2002) table.add_idle({7, thread, "asleep"});
-    else table.add({7, thread, "runs"}, 10 * ms, sample_of({main_chunk, f}));
+    if (thread < 2002) table.add_idle(thread_info(7, thread, "asleep"));
+    else table.add(thread_info(7, thread, "runs"), 10 * ms, sample_of({main_chunk, f}));
   }
   table.end_tick(10 * ms);
   CHECK(threads_text(table.counts(), {}, false) == "2004 threads, 3 ran");
@@ -238,7 +233,7 @@ TEST_CASE("threads that sleep take no row from those that run", "[top]") {
 }
 
 TEST_CASE("how much of the CPU time is in the samples is shown, and doubted if it is little", "[top]") {
-  TopTable table(std::nullopt);
+  FramedTable table(std::nullopt);
   for (int i = 0; i < 200; ++i) tick(table, sample_of({main_chunk, f}));
   TopTarget target;
   target.rate = 100;
@@ -258,7 +253,7 @@ TEST_CASE("how much of the CPU time is in the samples is shown, and doubted if i
 }
 
 TEST_CASE("keys: sorting, filter, lines, pages", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   for (int i = 0; i < 3; ++i) tick(table, sample_of({main_chunk, f, g}));
   for (int i = 0; i < 2; ++i) tick(table, sample_of({main_chunk, f}));
   tick(table, sample_of({main_chunk, gsub}, VmState::c));
@@ -305,7 +300,7 @@ TEST_CASE("keys: sorting, filter, lines, pages", "[top]") {
 }
 
 TEST_CASE("callers and callees, and the way back", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   for (int i = 0; i < 3; ++i) tick(table, sample_of({main_chunk, f, g}));
   tick(table, sample_of({main_chunk, f}));
   const TopCounts& counts = table.counts();
@@ -335,7 +330,7 @@ TEST_CASE("callers and callees, and the way back", "[top]") {
 }
 
 TEST_CASE("the cursor stays on its function, and in sight", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   for (int i = 1; i <= 40; ++i)
     tick(table, sample_of({lua("f" + std::to_string(i), "many.lua", i, i)}), (100 - i) * ms / 10);
   TopView view(1, Charset::utf8);
@@ -365,7 +360,7 @@ TEST_CASE("the cursor stays on its function, and in sight", "[top]") {
 }
 
 TEST_CASE("any size, and hostile names", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   const Frame hostile = lua(
       "\x1b[2J\xe2\x80\xae\xff\n\t\x9b"
       "31m",
@@ -373,7 +368,7 @@ TEST_CASE("any size, and hostile names", "[top]") {
   const Frame wide = lua("日本語の関数名前関数名前関数名前関数名前", "ソース/ファイル.lua", 1, 1),
               accent = lua("e\xcc\x81t\xc3\xa9", "\xcc\x81.lua", 2, 2);
   for (int i = 0; i < 30; ++i) {
-    table.add({1, 2, "\x1b[31mthread\x07"}, 10 * ms,
+    table.add(thread_info(1, 2, "\x1b[31mthread\x07"), 10 * ms,
               sample_of({main_chunk, hostile, wide, accent, lua(std::string(300, 'n'), "b.lua", i, i)}));
     table.end_tick(10 * ms);
   }
@@ -402,7 +397,7 @@ TEST_CASE("any size, and hostile names", "[top]") {
 }
 
 TEST_CASE("functions that begin on the same line are rows of their own", "[unit]") {
-  TopTable table(10 * second);
+  FramedTable table(10 * second);
   const auto function = [](const char* name, std::uint32_t prototype) {
     Frame frame = lua(name, "a.lua", 1, 1);
     frame.prototype = prototype;

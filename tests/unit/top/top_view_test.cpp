@@ -7,7 +7,7 @@
 namespace luaspy {
 
 TEST_CASE("a key switches which frames are shown", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   tick(table, sample_of({main_chunk, f}));
   TopView view(1, Charset::utf8);
   view.show(table.counts());
@@ -26,7 +26,7 @@ TEST_CASE("a key switches which frames are shown", "[top]") {
 }
 
 TEST_CASE("each column has its number", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   tick(table, sample_of({main_chunk, f}));
   TopView view(1, Charset::utf8);
   for (int column = 5; column >= 1; --column) {
@@ -36,10 +36,10 @@ TEST_CASE("each column has its number", "[top]") {
 }
 
 TEST_CASE("a row for each process", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   for (const int pid : {10, 10, 20}) {
-    table.add({pid, pid + 1, "worker"}, 10 * ms, sample_of({main_chunk, f}));
-    table.add({pid, pid, "lua5.4"}, 10 * ms, sample_of({main_chunk, f}));
+    table.add(thread_info(pid, pid + 1, "worker"), 10 * ms, sample_of({main_chunk, f}));
+    table.add(thread_info(pid, pid, "lua5.4"), 10 * ms, sample_of({main_chunk, f}));
     table.end_tick(10 * ms);
   }
   TopView view(1, Charset::utf8);
@@ -55,7 +55,7 @@ TEST_CASE("a row for each process", "[top]") {
 }
 
 TEST_CASE("the latest stack of a row, innermost if there is one", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   tick(table, sample_of({main_chunk, f, g}));
   tick(table, sample_of({main_chunk, f}));
   tick(table, sample_of({main_chunk, f, gsub}));
@@ -75,7 +75,7 @@ TEST_CASE("the latest stack of a row, innermost if there is one", "[top]") {
 }
 
 TEST_CASE("a file name is typed, and written to or not", "[top]") {
-  TopTable table(second);
+  FramedTable table(second);
   tick(table, sample_of({main_chunk, f}));
   const TopCounts& counts = table.counts();
   TopView view(1, Charset::utf8);

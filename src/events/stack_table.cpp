@@ -1,4 +1,4 @@
-#include "profile/stack_table.h"
+#include "events/stack_table.h"
 
 #include <algorithm>
 #include <functional>
@@ -20,36 +20,40 @@ std::size_t hash_of(const Frame& frame) {
 
 }  // namespace
 
-StackTable::FrameId StackTable::intern(const Frame& frame) {
+FrameId StackTable::intern(const Frame& frame) {
   const std::size_t hash = hash_of(frame);
   const auto [first, last] = frame_index_.equal_range(hash);
   for (auto known = first; known != last; ++known) {
     if (frames_[known->second] == frame) return known->second;
   }
-  const auto id = static_cast<FrameId>(frames_.size());
-  frames_.push_back(frame);
+  const FrameId id = frames_.add(frame);
   frame_index_.emplace(hash, id);
   return id;
 }
 
-StackTable::StackId StackTable::intern(Node node) {
-  const auto [place, added] = node_index_.emplace(std::uint64_t{node.outer} << 32 | node.frame,
-                                                  static_cast<StackId>(nodes_.size()));
-  if (added) nodes_.push_back(node);
+StackId StackTable::intern(Node node) {
+  const std::uint64_t key = static_cast<std::uint64_t>(node.outer) << 32 | static_cast<std::uint64_t>(node.frame);
+  const auto [place, added] = node_index_.emplace(key, nodes_.next());
+  if (added) nodes_.add(node);
   return place->second;
 }
 
-void StackTable::intern(const Stack& stack, std::vector<StackId>& last) {
-  std::size_t depth = 0;
-  while (depth < last.size() && depth < stack.size() && frames_[nodes_[last[depth]].frame] == stack[depth]) ++depth;
-  last.resize(depth);
-  for (; depth < stack.size(); ++depth)
-    last.push_back(intern(Node{last.empty() ? 0 : last.back(), intern(stack[depth])}));
+StackId StackTable::intern(const Stack& stack) {
+  StackId id = empty_stack;
+  for (const Frame& frame : stack) id = intern(Node{id, intern(frame)});
+  return id;
 }
 
-std::vector<StackTable::FrameId> StackTable::stack(StackId id) const {
-  std::vector<FrameId> frames;
-  for (; id != 0; id = nodes_[id].outer) frames.push_back(nodes_[id].frame);
+std::vector<FrameId> StackTable::ids_of(StackId stack) const {
+  std::vector<FrameId> ids;
+  for (; stack != empty_stack; stack = nodes_[stack].outer) ids.push_back(nodes_[stack].frame);
+  std::ranges::reverse(ids);
+  return ids;
+}
+
+Stack StackTable::frames_of(StackId stack) const {
+  Stack frames;
+  for (; stack != empty_stack; stack = nodes_[stack].outer) frames.push_back(frames_[nodes_[stack].frame]);
   std::ranges::reverse(frames);
   return frames;
 }

@@ -1,0 +1,44 @@
+#pragma once
+// Frames and stacks, each kept once. Stacks are a tree: each is another stack plus a frame, so a deep
+// stack costs what is new of it.
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "base/frame.h"
+#include "base/ids.h"
+
+namespace luaspy {
+
+class StackTable {
+ public:
+  struct Node {
+    StackId outer = empty_stack;
+    FrameId frame{};
+  };
+  using Frames = ById<FrameId, Frame>;
+  // Grows in small pieces: a vector would take three times its size at the moment when it doubles.
+  using Nodes = ById<StackId, Node, std::deque<Node>>;
+
+  FrameId intern(const Frame& frame);
+  // The stack `outer` plus one frame.
+  StackId intern(Node node);
+  // Outermost first.
+  StackId intern(const Stack& stack);
+
+  const Frames& frames() const { return frames_; }
+  const Nodes& nodes() const { return nodes_; }  // nodes()[empty_stack] is the empty stack
+  // The frames of a stack, outermost first: their numbers, and what these stand for.
+  std::vector<FrameId> ids_of(StackId stack) const;
+  Stack frames_of(StackId stack) const;
+
+ private:
+  Frames frames_;
+  std::unordered_multimap<std::size_t, FrameId> frame_index_;  // by hash
+  Nodes nodes_{1};
+  std::unordered_map<std::uint64_t, StackId> node_index_;  // by outer and frame
+};
+
+}  // namespace luaspy

@@ -1,0 +1,51 @@
+#pragma once
+// Counts samples, as they come from a stream, in a profile of one shape.
+
+#include <optional>
+
+#include "events/event_tables.h"
+#include "profile/profile.h"
+#include "profile/shape.h"
+
+namespace luaspy {
+
+class ProfileBuilder {
+ public:
+  // `tables`: what the numbers of samples stand for; they must outlive it. `keeps_order`: see Profile.
+  ProfileBuilder(const EventTables& tables, const Shape& shape, bool keeps_order)
+      : tables_(tables), profile_(keeps_order), shaper_(shape, tables.stacks, profile_.stacks()) {}
+  ProfileBuilder(const ProfileBuilder&) = delete;
+
+  // One tick of one thread, with a sample that has no loss. Returns its stack in the profile; nullopt:
+  // --only or --ignore leave it out, and it is counted as lost.
+  std::optional<StackId> add(ThreadId thread, const Tick& tick, const Sample& sample) {
+    const std::uint32_t index = index_of(thread);
+    const std::optional<StackId> shaped = shaper_.shaped(sample.stack, sample.vm_state, tables_.threads[thread]);
+    if (shaped) profile_.add(index, tick, sample, *shaped);
+    else profile_.add_lost(Loss::left_out, sample.stopped_ns);
+    return shaped;
+  }
+  // One tick of one thread without a sample, for which it may have been stopped.
+  void lose(ThreadId thread, Loss loss, std::int64_t stopped_ns) {
+    (void)index_of(thread);
+    profile_.add_lost(loss, stopped_ns);
+  }
+
+  Profile& profile() { return profile_; }
+  const Profile& profile() const { return profile_; }
+
+ private:
+  std::uint32_t index_of(ThreadId thread) {
+    if (!threads_.has(thread)) threads_.resize(tables_.threads.size());
+    std::optional<std::uint32_t>& index = threads_[thread];
+    if (!index) index = profile_.index_of(tables_.threads[thread]);
+    return *index;
+  }
+
+  const EventTables& tables_;
+  Profile profile_;
+  Shaper shaper_;
+  ById<ThreadId, std::optional<std::uint32_t>> threads_;  // their indexes in the profile
+};
+
+}  // namespace luaspy
