@@ -9,7 +9,6 @@
 #include <cstdlib>
 
 #include "near_thread.h"
-#include "profile/profile.h"
 #include "sampling/sampler.h"
 
 namespace luaspy::bench {
@@ -169,7 +168,6 @@ class Luaspy : public Look {
     if (near >= 0) thread_ = std::make_unique<NearThread>();
   }
   std::chrono::nanoseconds look() override {
-    const Clock::time_point now = Clock::now();
     std::int64_t stopped = 0;
     for (const auto& thread : target_.process().threads()) {
       std::optional<Sample> sample;
@@ -178,11 +176,10 @@ class Luaspy : public Look {
       else job();
       if (!sample) continue;
       stopped += sample->stopped_ns;
-      frames_ = static_cast<std::int64_t>(sample->stack.size());
-      if (sample->loss != Loss::none || !has_lua(sample->stack)) ++lost_;
-      profile_.add({thread->tid(), thread->name()}, {(now - start_).count(), (now - last_).count()}, *sample);
+      const Stack stack = sampler_.tables().stacks.frames_of(sample->stack);
+      frames_ = static_cast<std::int64_t>(stack.size());
+      if (sample->loss != Loss::none || !has_lua(stack)) ++lost_;
     }
-    last_ = now;
     sampler_.settle();
     return std::chrono::nanoseconds(stopped);
   }
@@ -199,9 +196,6 @@ class Luaspy : public Look {
   std::unique_ptr<NearThread> thread_;
   Target target_;
   Sampler sampler_;
-  Profile profile_;
-  const Clock::time_point start_ = Clock::now();
-  Clock::time_point last_ = start_;
 };
 
 cpu_set_t affinity() {
