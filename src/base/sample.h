@@ -2,6 +2,7 @@
 // What one tick of one thread ends in: a stack, or a loss with a name. Nothing else is possible.
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -147,17 +148,25 @@ struct Tick {
   std::int64_t weight = 0;  // in the profile's unit; nanoseconds: since the tick before
 };
 
-struct Sample {
+// What a sample says of its thread besides the stack. Profiles count samples apart that differ in it. A new fact is a
+// field here, a field of the raw recording (output/raw.cpp, input/raw_reader.cpp), and what a format shows of it.
+struct Attributes {
   enum class State : std::uint8_t {
     running,   // it executed
     sleeping,  // it was waiting for something, or was stopped by somebody else
     waiting,   // it could have run, but had no CPU
   } state = State::running;
+  VmState vm_state = VmState::none;
+  std::int16_t cpu = -1;  // the CPU that it had, or waited for; -1: not known, or it sleeps
+
+  auto operator<=>(const Attributes&) const = default;
+};
+
+struct Sample : Attributes {
   Loss loss = Loss::none;
   bool again = false;  // the thread has stayed asleep since its last sample: stack, VM state and quality are those of
                        // that sample, and are not repeated
   StackId stack = empty_stack;  // of the sampler's table; empty with a loss
-  VmState vm_state = VmState::none;
   std::int64_t stopped_ns = 0;  // how long the thread stood still
   Quality quality;
   std::vector<HeapReading> heaps;  // of the Luas that run on the thread; none if it sleeps, or with a loss

@@ -74,6 +74,7 @@ class RawReader {
   struct KnownThread {
     ThreadId id{};
     bool asked_for = false;
+    std::int16_t cpu = -1;
     Quality quality, of_allocations;
   };
   // A global_State. What was before the window is shown at its beginning.
@@ -267,8 +268,10 @@ class RawReader {
     if (!add_up(facts.stopped_ns) || !add_up(tick_.weight)) return false;
     KnownThread& known = threads_[thread];
     if ((flags & raw::has_quality) != 0) read_quality(fields, known.quality);
-    if (facts.state == Sample::State::sleeping && !fields.empty() && fields.number() == raw::waits_for_cpu)
+    if (!fields.empty() && fields.number() == raw::waits_for_cpu && facts.state == Sample::State::sleeping)
       facts.state = Sample::State::waiting;
+    if (!fields.empty()) known.cpu = static_cast<std::int16_t>(fields.number(std::numeric_limits<std::int16_t>::max()));
+    if (facts.state != Sample::State::sleeping) facts.cpu = known.cpu;
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (!has_loss) facts.quality = known.quality;
     if (takes_allocations_ || !known.asked_for || !is_in_window()) return true;

@@ -17,6 +17,12 @@
 
 namespace luaspy {
 
+Shape shape_for(const Format& format, Shape shape) {
+  shape.whole = format.carries_recording;
+  shape.cpus = format.tells_cpus;
+  return shape;
+}
+
 std::optional<Error> refusal(const Format& format, Unit unit) {
   if (format.shows != Shows::time || unit == Unit::nanoseconds) return {};
   return Error{Cause::usage, fmt::format("{} shows time only; this profile counts {}. Others show them, such as "
@@ -35,7 +41,7 @@ std::span<const Format> formats() {
       Format{"folded", ".folded", text_ending, "flamegraph.pl FILE > flame.svg, or any viewer of folded stacks",
              Shows::sums, write_folded},
       Format{"pprof", ".pb.gz", "", "go tool pprof -http : FILE, or upload it to Pyroscope or Parca", Shows::sums,
-             write_pprof},
+             write_pprof, false, true},
       Format{"chrometrace", ".trace.json", "", "open it at https://ui.perfetto.dev (nothing is uploaded)", Shows::time,
              write_chrometrace},
       Format{"callgrind", ".callgrind", "", "kcachegrind FILE, or callgrind_annotate FILE", Shows::sums,

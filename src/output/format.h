@@ -12,6 +12,7 @@
 #include "base/mode.h"
 #include "base/result.h"
 #include "profile/profile.h"
+#include "profile/shape.h"
 
 namespace luaspy {
 
@@ -48,9 +49,13 @@ struct Format {
   void (*write)(const Profile&, const WriteOptions&, std::ostream&);  // nullptr: raw, which is written while recording
                                                                       // (raw.h)
   bool carries_recording = false;  // then profiles have whole stacks, and WriteOptions a recording
+  bool tells_cpus = false;         // of each sample
 
   bool needs_order() const { return shows != Shows::sums; }
 };
+
+// The shape of a profile that is written in a format.
+Shape shape_for(const Format& format, Shape shape);
 
 // Why a profile of that unit cannot be written in a format; nullopt if it can.
 std::optional<Error> refusal(const Format& format, Unit unit);

@@ -219,6 +219,7 @@ class Writer {
     label("pid", std::to_string(process_of(profile_, thread)));
     label("vm_state", name(situation.vm_state));
     label("state", name(situation.state));
+    if (situation.cpu >= 0) label("cpu", std::to_string(situation.cpu));
     put(field::sample, message);
   }
 

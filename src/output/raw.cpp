@@ -147,7 +147,7 @@ std::uint64_t RawWriter::number_of(ThreadId id) {
     put(body_, thread.started);
   }
   add_record(raw::thread, body_);
-  qualities_.emplace_back(), of_allocations_.emplace_back();
+  qualities_.emplace_back(), of_allocations_.emplace_back(), cpus_.push_back(-1);
   return known = threads_.count++;
 }
 
@@ -173,7 +173,10 @@ void RawWriter::sample(ThreadId id, const Tick& at, const Sample& sample) {
   put(body_, (sample.state != Sample::State::running ? raw::asleep : 0) | facts_of(sample, new_quality));
   put(body_, stack);
   put_facts(sample, new_quality);
+  const bool is_elsewhere = sample.cpu >= 0 && sample.cpu != std::exchange(cpus_[thread], sample.cpu);
   if (sample.state == Sample::State::waiting) put(body_, raw::waits_for_cpu);
+  else if (is_elsewhere) put(body_, std::uint64_t{0});
+  if (is_elsewhere) put(body_, std::int64_t{sample.cpu});
   add_record(raw::sample, body_);
 }
 

@@ -75,6 +75,7 @@ class RawWriter {
   std::map<std::string, std::string> about_;
   std::vector<Quality> qualities_;        // by the thread's number in the file: the last one written
   std::vector<Quality> of_allocations_;   // the same
+  std::vector<std::int16_t> cpus_;        // by the same: the last one written
   std::vector<std::int64_t> heap_bytes_;  // by state: the last size written
   Tick tick_;
   std::int64_t idle_ = 0;  // not written yet

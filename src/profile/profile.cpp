@@ -26,7 +26,8 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
   ++vm_states_[static_cast<std::size_t>(facts.vm_state)];
   ++samples_;
   Track& track = tracks_[thread];
-  const Situation situation = {stack, facts.vm_state, facts.state};
+  Situation situation = {facts, stack};
+  if (!keeps_cpus_) situation.cpu = -1;
   if (track.amount == nullptr || situations_[track.at.situation] != situation) {
     track.at = {thread, intern(situation)};
     track.amount = &counts_[track.at];

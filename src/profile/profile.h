@@ -55,10 +55,8 @@ class Profile {
   using SituationId = std::uint32_t;
 
   // What a thread was found doing.
-  struct Situation {
+  struct Situation : Attributes {
     StackId stack = empty_stack;
-    VmState vm_state = VmState::none;
-    Sample::State state = Sample::State::running;
     auto operator<=>(const Situation&) const = default;
   };
   struct ThreadSituation {
@@ -72,7 +70,9 @@ class Profile {
     Amount& operator+=(const Amount& other);
   };
 
-  explicit Profile(bool keeps_order = true) : keeps_order_(keeps_order) {}
+  // `keeps_cpus`: samples of one stack on different CPUs are counted apart; else Attributes::cpu is left out.
+  explicit Profile(bool keeps_order = true, bool keeps_cpus = false)
+      : keeps_order_(keeps_order), keeps_cpus_(keeps_cpus) {}
   Profile(Profile&&) = default;
   Profile& operator=(Profile&&) = default;
 
@@ -154,7 +154,7 @@ class Profile {
 
   SituationId intern(const Situation& situation);
 
-  bool keeps_order_;
+  bool keeps_order_, keeps_cpus_;
   StackTable stacks_;
   StackTable::Frames settled_;
   std::vector<Situation> situations_;

@@ -13,7 +13,7 @@ class ProfileBuilder {
  public:
   // `tables`: what the numbers of samples stand for; they must outlive it. `keeps_order`: see Profile.
   ProfileBuilder(const EventTables& tables, const Shape& shape, bool keeps_order)
-      : tables_(tables), profile_(keeps_order), shaper_(shape, tables.stacks, profile_.stacks()) {}
+      : tables_(tables), profile_(keeps_order, shape.cpus), shaper_(shape, tables.stacks, profile_.stacks()) {}
   ProfileBuilder(const ProfileBuilder&) = delete;
 
   // One tick of one thread, with a sample that has no loss. Returns its stack in the profile; nullopt:

@@ -39,8 +39,8 @@ enum Record : std::uint8_t {
 // Sample records: bits of their flags; the VM state is above them.
 inline constexpr std::uint64_t asleep = 1, has_stop = 2, has_quality = 4, has_loss = 8;
 inline constexpr int vm_state_shift = 4;
-// The last field of a sample that is `asleep`, which may be missing: it did not sleep, but had no CPU. It comes after
-// the quality, which has all its numbers then: a further one would need another version.
+// In a field of a sample that is `asleep`, which may be missing: it did not sleep, but had no CPU. It comes after the
+// quality, which has all its numbers then: a further one would need another version. After it comes the CPU.
 inline constexpr std::uint64_t waits_for_cpu = 1;
 
 // Heap records: their flags; the lower three bits are the CollectorPhase.

@@ -40,7 +40,7 @@ std::string progress_text(const Profile& profile, std::optional<double> duration
 class Recorder : public Recording {
  public:
   Recorder(const RecordOptions& options, Family& family, OutputFile& output)
-      : Recording(family.tables(), shape_of(options, output.format()),
+      : Recording(family.tables(), shape_for(output.format(), options.shape),
                   !output.is_raw() && output.format().needs_order()),
         options_(options),
         family_(family),
@@ -50,7 +50,7 @@ class Recorder : public Recording {
     if (options.every) every_ns_ = static_cast<std::int64_t>(*options.every * 1e9);
     else if (output.is_raw()) every_ns_ = static_cast<std::int64_t>(raw_flush_s * 1e9);
     next_ns_ = every_ns_;
-    if (options.allocations) keep_allocations(shape_of(options, output.format()));
+    if (options.allocations) keep_allocations(shape_for(output.format(), options.shape));
     if (output.is_raw()) write_raw(output.stream());
     else if (output.format().carries_recording) write_raw(carried_);
   }
@@ -88,11 +88,6 @@ class Recorder : public Recording {
   }
 
  private:
-  static Shape shape_of(const RecordOptions& options, const Format& format) {
-    Shape shape = options.shape;
-    shape.whole = format.carries_recording;
-    return shape;
-  }
   bool has_sources() const { return !options_.no_source && (output_.is_raw() || output_.format().carries_recording); }
   Result<void> write() {
     settle_names();

@@ -178,8 +178,7 @@ Result<int> extract(const ReportOptions& options) {
 
 Result<int> write_format(const ReportOptions& options, const Format& format) {
   if (format.write == nullptr) return extract(options);
-  Shape shape = options.shape;
-  shape.whole = format.carries_recording;
+  const Shape shape = shape_for(format, options.shape);
   RecordingFile file(options.file);
   const Result<Profile> profile = read_for(options, file, shape, format.needs_order());
   if (!profile) return profile.error();

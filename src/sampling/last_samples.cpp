@@ -9,7 +9,8 @@ void LastSamples::complete(ThreadId thread, std::int64_t at_ns, Sample& sample) 
   if (!last_.has(thread)) last_.resize(tables_.threads.size());
   Last& last = last_[thread];
   if (!sample.again) {
-    last.sample = {sample.state, Loss::none, false, sample.stack, sample.vm_state, 0, sample.quality, {}};
+    last.sample = sample;
+    last.sample.heaps.clear();
   } else if (last.at_ns < 0) {
     sample.loss = Loss::left_out;
     return;

@@ -226,6 +226,7 @@ class SamplingLoop::Loop {
     }
     note(watch, found, sample.loss);
     sample.stopped_ns = found.stopped_ns;
+    if (sample.state != Sample::State::sleeping) sample.cpu = static_cast<std::int16_t>(found.cpu);
     sample.quality.remote = found.remote && found.kind == Found::Kind::look;
     if (found.kind == Found::Kind::loss && found.loss == Loss::none) return;
     thread_ended_ |= sample.loss == Loss::ended;

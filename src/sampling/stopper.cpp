@@ -314,6 +314,7 @@ Found* Stopper::open_found(const std::shared_ptr<Watch>& watch, std::int64_t num
   place->kind = Found::Kind::loss;
   place->loss = Loss::none;
   place->stopped_ns = 0;
+  place->cpu = watch->cpu;
   place->remote = false;
   return place.get();
 }

@@ -78,6 +78,7 @@ struct Found {
   enum class Kind { look, asleep_again, waiting, loss } kind = Kind::loss;
   Loss loss = Loss::none;
   std::int64_t stopped_ns = 0;
+  int cpu = -1;         // Watch::cpu then
   bool remote = false;  // stopped from another CPU
   Sampler::Look look;
 };

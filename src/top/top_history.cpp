@@ -88,8 +88,7 @@ Result<std::string> write_recording(const std::string& recording, Mode mode, con
   const Result<const Format*> format = choose_format("", path, &formats().front());
   if (!format) return format.error();
   std::istringstream in(recording);
-  Shape shape = {.mode = mode};
-  shape.whole = (*format)->carries_recording;
+  const Shape shape = shape_for(**format, {.mode = mode});
   Result<Profile> profile = read_raw(in, shape, {}, (*format)->needs_order());
   if (!profile) return profile.error();
   if (profile->samples() == 0) return Error{Cause::no_samples, "There is no sample yet."};

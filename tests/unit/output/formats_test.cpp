@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <zlib.h>
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -52,6 +54,19 @@ std::string written(const char* format, Unit unit) {
   std::ostringstream out;
   find_format(format)->write(profile, {}, out);
   return out.str();
+}
+
+// RFC 1952.
+std::string gunzipped(std::string packed) {
+  std::string text(1 << 16, '\0');
+  z_stream stream{};
+  REQUIRE(inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(packed.data()), stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(text.data()), stream.avail_out = static_cast<uInt>(text.size());
+  REQUIRE(inflate(&stream, Z_FINISH) == Z_STREAM_END);
+  text.resize(stream.total_out);
+  inflateEnd(&stream);
+  return text;
 }
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
@@ -191,6 +206,23 @@ TEST_CASE("writing many samples takes little memory", "[unit]") {
     CHECK(watch.bytes() > (format.needs_order() ? 10 * count : 10));
     CHECK(std::max(watch.most_allocated(), before) - before < 2'000'000);
   }
+}
+
+TEST_CASE("pprof tells the CPU of a sample, if it is known", "[unit]") {
+  const Format& pprof = *find_format("pprof");
+  Profile profile(false, shape_for(pprof, {}).cpus);
+  FramedSample sample;
+  sample.stack = {{Frame::Kind::native, "main", "lua", 0, 0}};
+  const auto has_label = [&] {
+    std::ostringstream out;
+    pprof.write(profile, {}, out);
+    return has(gunzipped(out.str()), "cpu");
+  };
+  add_framed(profile, {1, "one"}, {10'000'000, 10'000'000}, sample);
+  CHECK(!has_label());
+  sample.cpu = 3;
+  add_framed(profile, {1, "one"}, {20'000'000, 10'000'000}, sample);
+  CHECK(has_label());
 }
 
 TEST_CASE("what waits for a CPU is asleep in no format", "[unit]") {

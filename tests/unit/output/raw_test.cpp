@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <random>
 #include <sstream>
 
@@ -30,7 +31,7 @@ Frame lua(std::string name, std::string file, int defined, int line, bool near =
 class Recorder {
  public:
   explicit Recorder(const Shape& shape = {}, Unit unit = Unit::nanoseconds)
-      : profile_(true),
+      : profile_(true, shape.cpus),
         mode_(shape.mode),
         shaper_(shape, tables_.stacks, profile_.stacks()),
         raw_(tables_, unit, out_) {
@@ -429,6 +430,39 @@ TEST_CASE("a raw recording carries the text of files, up to a limit", "[unit]") 
   writer.source("more.lua", {"x", false});
   writer.flush();
   CHECK(read(out.str())->sources.size() == 2);
+}
+
+TEST_CASE("a sample keeps the CPU that its thread had, where that is asked for", "[unit]") {
+  Recorder recorder({.cpus = true});
+  const std::uint32_t one = recorder.thread({1, "one"}), two = recorder.thread({2, "two"});
+  const Frame main = lua("main chunk", "a.lua", 0, 1);
+  std::int64_t at = 0;
+  const auto add = [&](std::uint32_t thread, Sample::State state, int cpu) {
+    Sample sample;
+    sample.state = state;
+    sample.cpu = static_cast<std::int16_t>(cpu);
+    recorder.sample(thread, {at += 10 * ms, 10 * ms}, sample, {main});
+  };
+  using State = Sample::State;
+  add(one, State::running, -1);  // of a release that did not know it
+  add(one, State::running, 3), add(two, State::running, 0), add(one, State::running, 3);
+  add(one, State::sleeping, -1), add(one, State::running, 3), add(one, State::waiting, 200);
+  add(two, State::waiting, 0), add(one, State::running, 200);
+  recorder.about({});
+  const auto cpus = [](const Profile& profile) {
+    std::map<std::tuple<std::uint32_t, State, int>, std::int64_t> found;
+    for (const auto& [of, amount] : profile.counts()) {
+      const Profile::Situation& situation = profile.situations()[of.situation];
+      found[{of.thread, situation.state, situation.cpu}] += amount.samples;
+    }
+    return found;
+  };
+  const Result<Profile> with = read(recorder.file(), {.cpus = true}), without = read(recorder.file());
+  REQUIRE(with);
+  CHECK(cpus(*with) == cpus(recorder.profile()));
+  CHECK(cpus(*with).at({0, State::running, 3}) == 3);
+  REQUIRE(without);
+  CHECK(without->situations().size() == 3);
 }
 
 TEST_CASE("an empty text withdraws the text of a file", "[unit]") {
