@@ -92,7 +92,8 @@ class Report:
     def print(self, setup, seconds):
         print(f"\n<!-- ------------------------------ for docs/cost.md ------------------------------ -->\n\n{machine()}; "
               f"`bench/run.sh{' --quick' if setup.quick else ''}`, {seconds / 60:.0f} minutes. In brackets: what nine of ten repetitions would give.\n")
-        print("| what | goal | figure | met |\n|---|---|---|---|")
+        if self.goals:   # some sections have none
+            print("| what | goal | figure | met |\n|---|---|---|---|")
         for row in self.goals:
             print("| " + " | ".join(row) + " |")
         for table in self.tables:

@@ -74,11 +74,15 @@ bool is_invisible(char32_t code) {
 }
 
 std::string printable(std::string_view text, std::size_t limit) {
+  const bool is_cut = text.size() > limit;
+  if (is_cut) {
+    text = text.substr(0, limit);
+    text.remove_suffix(unfinished_end(text));
+  }
   std::string result;
-  result.reserve(std::min(text.size(), limit));
-  const std::size_t whole = text.size();
-  while (!text.empty() && whole - text.size() < limit) result += take_printable(text);
-  if (whole > limit && !text.empty()) result += "...";
+  result.reserve(text.size());
+  while (!text.empty()) result += take_printable(text);
+  if (is_cut) result += "...";
   return result;
 }
 

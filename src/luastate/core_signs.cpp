@@ -72,9 +72,11 @@ const Signs& signs() {
   return signs;
 }
 
+// No version is as long as what a word is cut to.
 std::string_view word_at(std::string_view text, std::size_t at, std::string_view allowed) {
-  const std::size_t end = text.find_first_not_of(allowed, at);
-  return text.substr(at, std::min(end, text.size()) - at);
+  constexpr std::size_t most = 40;
+  const std::string_view word = text.substr(at, most);
+  return word.substr(0, word.find_first_not_of(allowed));
 }
 
 // Not string_view::find, which starts a new search at each byte that equals the first one.

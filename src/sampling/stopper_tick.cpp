@@ -15,16 +15,15 @@ using namespace std::chrono_literals;
 void Stopper::tick(std::int64_t number, Clock::time_point due) {
   if (!all_.begin_tick(number, woke_)) return;
   const bool in_time = real_time_ || came_at_once(due);
-  const auto roster = all_.roster();
   candidates_.clear();
   met_ = {};
   due_ = due;
-  for (const std::shared_ptr<Watch>& watch : *roster) {
-    if (!watch->claim.try_take()) continue;
+  all_.visit_watches([&](const std::shared_ptr<Watch>& watch) {
+    if (!watch->claim.try_take()) return;
     if (watch->tick < number && (watch->cpu == cpu_ || !watch->slept) && !is_asked(*watch, number))
       consider(watch, number, due);
     else watch->claim.give_back();
-  }
+  });
   settle_candidates(number, in_time);
 }
 

@@ -187,9 +187,9 @@ bool Stoppers::retire(Stopper& stopper) {
       stoppers_, [&](const auto& each) { return each != nullptr && each->active() && each.get() != &stopper; });
   if (other == stoppers_.end()) return false;
   stopper.deactivate();
-  for (const auto& watch : *roster()) {
+  visit_watches([&](const std::shared_ptr<Watch>& watch) {
     if (watch->cpu == stopper.cpu()) watch->cpu = (*other)->cpu();
-  }
+  });
   return true;
 }
 

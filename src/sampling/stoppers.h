@@ -80,7 +80,12 @@ class Stoppers {
   using Roster = std::vector<std::shared_ptr<Watch>>;
 
   // ---- For the stoppers.
-  std::shared_ptr<const Roster> roster() const { return std::atomic_load(&roster_); }
+  // Calls `visit` for each thread that is watched now. The main thread may replace the list meanwhile, so it is held.
+  template <class Visit>
+  void visit_watches(const Visit& visit) const {
+    const std::shared_ptr<const Roster> held = std::atomic_load(&roster_);
+    for (const std::shared_ptr<Watch>& watch : *held) visit(watch);
+  }
   bool begin_tick(std::int64_t number, system::Clock::time_point now);  // false: leave this tick out
   void add_stop(int tid, std::int64_t ns);
   // Ensures that there is a stopper on that CPU from the next tick on. False if luaspy may not use

@@ -12,12 +12,12 @@
 namespace luaspy::system {
 namespace {
 
-volatile std::sig_atomic_t end_signal = 0;
-
+// Atomic and without locks: handlers write what other threads read (the watchdog asks for the end, too).
+std::atomic<int> end_signal = 0;
+std::atomic<bool> end_at_once_held = false, end_at_once_wanted = false, suspend_signal = false;
 std::atomic<void (*)()> last_action = nullptr, alarm_action = nullptr;
-static_assert(decltype(last_action)::is_always_lock_free);
-
-volatile std::sig_atomic_t end_at_once_held = 0, end_at_once_wanted = 0;
+static_assert(decltype(end_signal)::is_always_lock_free && decltype(suspend_signal)::is_always_lock_free &&
+              decltype(last_action)::is_always_lock_free);
 
 void end_at_once() {
   if (void (*const action)() = last_action) action();
@@ -26,15 +26,13 @@ void end_at_once() {
 
 void on_end_signal(int signal) {
   if (signal == SIGINT && end_signal == SIGINT) {
-    if (end_at_once_held == 0) end_at_once();
-    end_at_once_wanted = 1;
+    if (!end_at_once_held) end_at_once();
+    end_at_once_wanted = true;
   }
   end_signal = signal;
 }
 
-volatile std::sig_atomic_t suspend_signal = 0;
-
-void on_suspend_signal(int) { suspend_signal = 1; }
+void on_suspend_signal(int) { suspend_signal = true; }
 
 void on_alarm(int) {
   const int error = errno;
@@ -86,14 +84,14 @@ void before_end_at_once(void (*action)()) { last_action = action; }
 void at_each_alarm(void (*action)()) { alarm_action = action; }
 
 void hold_end_at_once(bool hold) {
-  end_at_once_held = hold ? 1 : 0;
-  if (!hold && end_at_once_wanted != 0) end_at_once();
+  end_at_once_held = hold;
+  if (!hold && end_at_once_wanted) end_at_once();
 }
 
-bool suspend_requested() { return suspend_signal != 0; }
+bool suspend_requested() { return suspend_signal; }
 
 void suspend() {
-  suspend_signal = 0;
+  suspend_signal = false;
   ::signal(SIGTSTP, SIG_DFL);
   ::raise(SIGTSTP);
   handle(SIGTSTP, on_suspend_signal);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # run.sh SECONDS [TARGET…]: builds the preset fuzz and fuzzes each target in turn for that long.
 # Prints executions, coverage and crashes. Crashing inputs are kept in build/fuzz/found, new inputs
-# in build/fuzz/inputs (`run.sh 0 TARGET…` adds the useful ones, at most 150 kB per target, to the
-# corpus). Exit code 1 if anything crashed.
+# in build/fuzz/inputs. `run.sh 0 TARGET…` adds those that reach new code to the corpus, the smallest first, until a
+# target has 100 kB of inputs. Exit code 1 if anything crashed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=$1
@@ -19,8 +19,18 @@ failed=0
 for target; do
   mkdir -p "inputs/$target"
   if [ "$seconds" = 0 ]; then
-    # Small inputs first: the corpus stays small.
-    "$fuzz" "$target" -merge=1 -max_len=4096 "$corpora/$target" "inputs/$target" > "found/$target.log" 2>&1
+    rm -rf "merged/$target"
+    mkdir -p merged
+    cp -r "$corpora/$target" "merged/$target"
+    # -use_counters=0: not those that only reach code more often.
+    "$fuzz" "$target" -merge=1 -use_counters=0 -max_len=4096 "merged/$target" "inputs/$target" > "found/$target.log" 2>&1
+    size=$(find "$corpora/$target" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
+    while read -r bytes file; do
+      [ -e "$corpora/$target/$file" ] && continue
+      size=$((size + bytes))
+      [ "$size" -le 100000 ] || break
+      cp "merged/$target/$file" "$corpora/$target/"
+    done < <(find "merged/$target" -type f -printf '%s %f\n' | sort -n)
     printf '%-13s %s kB of inputs\n' "$target" "$(du -sk "$corpora/$target" | cut -f1)"
     continue
   fi

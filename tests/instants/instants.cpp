@@ -1,7 +1,8 @@
 // Is a heap right at any instant? Programs that allocate without end are copied at random instants, as
 // luaspy heap does it, and each copy is judged: its sum must be what Lua's own counter says, and each
 // reference of a live object must lead to an object. There may be one place where that is not so: the
-// value or the object that the program is just changing.
+// value or the object that the program is just changing. All references of one object may lead astray: LuaJIT
+// makes a table's array larger before it clears the new slots (lj_tab.c, lj_tab_resize).
 //
 //   instants [COUNT] [NAME...]
 //
@@ -76,7 +77,8 @@ class Program {
 
 struct Counts {
   int instants = 0, failed = 0, disturbed = 0, torn = 0, above = 0;
-  int halfway = 0, bad = 0;  // instants at which references lead to one place without an object, to more
+  int halfway = 0, bad = 0;  // instants at which references lead to one place without an object, or one object's to
+                             // several; others
   std::int64_t objects = 0, references = 0;
   double worst = 0;                         // of what the counter says
   std::vector<double> still;                // ms
@@ -120,6 +122,7 @@ void judge(const HeapSnapshot& snapshot, const HeapSnapshot::State& state, const
   // At an instant one value may be half written: the type of the old one, the address of the new one.
   // Or one object is just going from one list to another.
   std::set<Address> bad;
+  std::set<Node> from;
   std::string first;
   const std::vector<bool> live = live_nodes(graph);
   for (Node node = 1; node < graph.nodes(); ++node) {
@@ -131,14 +134,15 @@ void judge(const HeapSnapshot& snapshot, const HeapSnapshot::State& state, const
       // LuaJIT's empty string is part of the global_State (lj_obj.h, strempty).
       constexpr Address global_state = 16384;
       if (reference.to == 0 || graph.find(reference.to) || reference.to - state.G < global_state) return;
+      from.insert(node);
       if (bad.insert(reference.to).second && bad.size() == 1)
         first = fmt::format("{}, link {}, to {:#x}, in {}", name(object.type), static_cast<int>(reference.link),
                             reference.to, collector.phase);
     });
   }
   if (bad.empty()) return;
-  ++(bad.size() == 1 ? counts.halfway : counts.bad);
-  ++counts.what[fmt::format("{} lead nowhere: {}", bad.size(), first)];
+  ++(bad.size() == 1 || from.size() == 1 ? counts.halfway : counts.bad);
+  ++counts.what[fmt::format("{} of {} lead nowhere: {}", bad.size(), from.size(), first)];
 }
 
 Counts run_one(const Spec& spec, const std::string& mode, int count) {

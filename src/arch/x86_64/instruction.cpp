@@ -1,7 +1,13 @@
 #include "arch/x86_64/instruction.h"
 
+#include <algorithm>
+
 namespace luaspy::x86_64 {
 namespace {
+
+// Bytes; the processor refuses a longer one (Intel SDM vol. 2, 2.3.11). Without this bound, code that consists of
+// prefixes would be read to its end from each of its bytes.
+constexpr std::size_t longest_instruction = 15;
 
 class Decoder {
  public:
@@ -109,7 +115,7 @@ Instruction::Flow Instruction::flow() const {
 }
 
 std::optional<Instruction> read_instruction(std::span<const std::byte> code, std::size_t at) {
-  return Decoder(code, at).read();
+  return Decoder(code.first(std::min(code.size(), at + longest_instruction)), at).read();
 }
 
 }  // namespace luaspy::x86_64

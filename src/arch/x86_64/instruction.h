@@ -42,7 +42,7 @@ struct Instruction {
   bool is_call() const { return !two_byte && opcode == 0xe8; }  // call rel32
 };
 
-// The instruction at offset `at`; nullopt if it is one that is not known (of AVX), or reaches
+// The instruction at offset `at`; nullopt if it is one that is not known (of AVX), has more than 15 bytes, or reaches
 // beyond the code.
 std::optional<Instruction> read_instruction(std::span<const std::byte> code, std::size_t at);
 

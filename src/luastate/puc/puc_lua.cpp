@@ -42,12 +42,13 @@ PucLua::PucLua(const Layout& layout, NumberTypes numbers)
       numbers_(numbers) {}
 
 std::span<const PucLua* const> puc_luas() {
-  static const std::vector<const PucLua*> all = [] {
-    std::vector<const PucLua*> each;
+  // Neither the list nor the Luas are ever freed: a thread may still use them while the process exits.
+  static const std::vector<const PucLua*>& all = *[] {
+    auto* const each = new std::vector<const PucLua*>;
     using Number = NumberTypes::Number;
-    for (const Layout& row : layouts()) {  // never freed: Luas live as long as luaspy
+    for (const Layout& row : layouts()) {
       const Number number = row.value_tt > sizeof(double) ? Number::float80 : Number::unknown;
-      each.push_back(new PucLua(row, {number, NumberTypes::Integer::unknown}));
+      each->push_back(new PucLua(row, {number, NumberTypes::Integer::unknown}));
     }
     return each;
   }();

@@ -14,6 +14,8 @@ TEST_CASE("what a terminal could obey or a file could break on is shown, not pas
   CHECK(printable("\xf0\x9f\x8c") == "\\xf0\\x9f\\x8c");  // cut short
   CHECK(printable("abcdef", 3) == "abc...");
   CHECK(printable("abc", 3) == "abc");
+  CHECK(printable("ab\u00f6", 3) == "ab...");  // no byte more, and no part of a character
+  CHECK(printable("\xff\ufeff", 3) == "\\xff...");
 }
 
 TEST_CASE("a character that changes how others are written is shown, not passed on", "[unit]") {

@@ -15,13 +15,13 @@ const AddressSpace library_space = AddressSpace::parse(
 class UnmappedLibrary : public Memory {
  public:
   bool read(Address address, std::span<std::byte> into) const override {
-    constexpr std::string_view ident = "$LuaVersion: Lua 5.4.6  Copyright (C) 1994-2023 Lua.org, PUC-Rio $";
     ++reads;
     if (is_unmapped && address >= 0x20000) return false;
     std::ranges::fill(into, std::byte{});
     if (address == 0x20000) std::memcpy(into.data(), ident.data(), ident.size());
     return true;
   }
+  std::string ident = "$LuaVersion: Lua 5.4.6  Copyright (C) 1994-2023 Lua.org, PUC-Rio $";
   bool is_unmapped = false;
   mutable int reads = 0;
 };
@@ -44,6 +44,17 @@ TEST_CASE("an image that is unmapped while it is searched is searched again", "[
   CHECK(detector.images()[0].version == "5.4.6");
   CHECK_FALSE(detector.is_incomplete());
   CHECK(known.size() == 1);
+}
+
+TEST_CASE("a version has no more characters than versions have", "[unit]") {
+  UnmappedLibrary library;
+  for (const std::string& before : {std::string("$LuaVersion: Lua 5.4."), std::string("LuaJIT 2.1.")}) {
+    library.ident = before + std::string(300, '6');
+    Detector detector;
+    detector.update(library_space, library);
+    REQUIRE(detector.images().size() == 1);
+    CHECK(detector.images()[0].version.size() < 60);
+  }
 }
 
 TEST_CASE("an image that can never be read is searched a few times only", "[unit]") {
