@@ -4,7 +4,7 @@
 
 #include "base/version.h"
 #include "luastate/luas.h"
-#include "luastate/puc/layout.h"
+#include "luastate/puc/layouts.h"
 
 namespace luaspy {
 

@@ -33,7 +33,7 @@ CallVariables variables_of(VariableReader& reader, const CoroutineLook& look, st
 }
 
 // "" if it cannot be read.
-std::string error_text(const Memory& memory, const Lua& lua, Address slot) {
+std::string error_text(const Memory& memory, const LuaValues& lua, Address slot) {
   constexpr std::size_t longest = 400;  // bytes
   const std::optional<Value> value = lua.read_value(memory, slot);
   const std::optional<std::string> text = value ? read_string(memory, lua, value->word, longest) : std::nullopt;

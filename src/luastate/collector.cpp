@@ -4,8 +4,6 @@
 #include <array>
 #include <bit>
 
-#include "luastate/lua.h"
-
 namespace luaspy {
 namespace {
 
@@ -62,7 +60,7 @@ bool shows_atomic_step(const CollectorState& before, const CollectorState& now) 
   return sweeps ? *now.estimate > *before.estimate : *now.estimate != *before.estimate;
 }
 
-std::optional<HeapReading> read_heap(const Memory& memory, const Lua& lua, Address G) {
+std::optional<HeapReading> read_heap(const Memory& memory, const LuaHeap& lua, Address G) {
   const CollectorState collector = lua.collector(memory, G);
   const bool one_white = std::has_single_bit(collector.dead_white);  // both: the state is being closed
   if (!collector.known || collector.bytes < 0 || collector.bytes > HeapReading::most_bytes || !one_white) return {};

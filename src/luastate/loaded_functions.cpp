@@ -8,6 +8,7 @@
 
 #include "base/page_cache.h"
 #include "base/text.h"
+#include "luastate/strings.h"
 #include "luastate/tokens.h"
 
 namespace luaspy {

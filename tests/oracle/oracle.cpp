@@ -31,7 +31,7 @@ extern "C" {
 #include "heap_fields.h"
 #include "luastate/bytecode.h"
 #include "luastate/prototype.h"
-#include "luastate/puc/layout.h"
+#include "luastate/puc/layouts.h"
 #include "luastate/puc/puc_lua.h"
 #include "luastate/puc/puc_opcodes.h"
 #include "luastate/puc/walk_puc.h"

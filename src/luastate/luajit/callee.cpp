@@ -1,5 +1,7 @@
 #include "luastate/luajit/callee.h"
 
+#include "luastate/luajit/luajit_functions.h"
+#include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/luajit_tables.h"
 
 namespace luaspy {
@@ -125,6 +127,11 @@ Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayou
   if (value && object_of(layout, *value, luajit::gct_function) == 0)
     value = get_metafield(live, layout, *value, "__call");
   return value ? is_callee(*value) : Callee::unknown;
+}
+
+Callee LuajitLua::check_callee(const Memory& live, const Memory& stopped, Address G, const ValuePath& path,
+                               const LuaCall& caller, const LuaCall& callee) const {
+  return luaspy::check_callee(live, stopped, layout_, G, path, caller, callee);
 }
 
 }  // namespace luaspy

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "luastate/luajit/luajit_reader.h"
-
 namespace luaspy {
 
 InnermostFrame::InnermostFrame(const Machine& machine, Traces& traces, const Activation& activation, bool innermost,

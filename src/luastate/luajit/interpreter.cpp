@@ -1,4 +1,5 @@
 #include "luastate/luajit/frame_steps.h"
+#include "luastate/luajit/walk_luajit.h"
 
 namespace luaspy {
 

@@ -8,11 +8,9 @@
 #include <deque>
 #include <mutex>
 
-#include "luastate/luajit/callee.h"
 #include "luastate/luajit/layouts.h"
 #include "luastate/luajit/luajit_allocator.h"
-#include "luastate/luajit/luajit_prototype.h"
-#include "luastate/luajit/luajit_tables.h"
+#include "luastate/luajit/luajit_functions.h"
 #include "luastate/luajit/walk_luajit.h"
 
 namespace luaspy {
@@ -44,14 +42,12 @@ StateFields state_fields(const LuajitLayout& layout) {
 
 LuajitLua::LuajitLua(const LuajitLayout& layout)
     // GC32: the empty string is inside the global_State, so it is aligned to 4 bytes only.
-    : Lua(state_fields(layout), {.kind = LuaKind::luajit,
-                                 .registry = layout.G_registry,
-                                 .slot = slot,
-                                 .string_header = layout.str_data,
-                                 .string_alignment = static_cast<Offset>(layout.gc64 ? 8 : 4),
-                                 .node = layout.node_size,
-                                 .upvalue_count = layout.fn_nupvalues,
-                                 .first_index = 0}),
+    : Lua(LuaKind::luajit, state_fields(layout), layout.G_registry, layout.fn_nupvalues,
+          {.slot = slot,
+           .string_header = layout.str_data,
+           .string_alignment = static_cast<Offset>(layout.gc64 ? 8 : 4),
+           .node = layout.node_size,
+           .first_index = 0}),
       layout_(layout) {}
 
 std::span<const LuajitLua* const> luajit_luas() {
@@ -258,11 +254,6 @@ std::optional<Function> LuajitLua::function(const Memory& memory, Address G, Add
 // instruction.
 bool LuajitLua::is_named_by_caller(const LuaCall& call) const { return !call.fresh; }
 
-Callee LuajitLua::check_callee(const Memory& live, const Memory& stopped, Address G, const ValuePath& path,
-                               const LuaCall& caller, const LuaCall& callee) const {
-  return luaspy::check_callee(live, stopped, layout_, G, path, caller, callee);
-}
-
 // ---- Values
 
 // lj_obj.h, "Internal object tags": ~0 to ~12, above a reference of 47 or 32 bits; everything else
@@ -330,10 +321,6 @@ std::optional<Characters> LuajitLua::characters(std::span<const std::byte> heade
 std::optional<TableForm> LuajitLua::find_table_form(const Memory&, Address) const { return TableForm{}; }
 
 TableForm LuajitLua::stock_table_form() const { return {}; }
-
-std::optional<TableParts> LuajitLua::table_parts(const Memory& memory, TableForm, Address table) const {
-  return read_table_parts(memory, layout_, table);
-}
 
 std::pair<Value, Value> LuajitLua::load_node(std::span<const std::byte> node) const {
   return {load_value(node, layout_.node_key), load_value(node, layout_.node_val)};

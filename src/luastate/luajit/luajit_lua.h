@@ -33,7 +33,6 @@ class LuajitLua : public Lua {
   std::array<AddressRange, 3> identity_fields(Address G) const override;
   AddressRange heap_counter(Address G) const override;
   std::int64_t heap_bytes(std::span<const std::byte> counter) const override;
-  std::optional<ObjectType> type_of_new(std::uint64_t) const override { return std::nullopt; }
   Address first_object(const Memory& memory, Address G) const override;
   bool read_head(const Memory& memory, Address object, ObjectHead& head) const override;
   std::unique_ptr<HeapReader> heap_reader(const Memory& memory, Address G) const override;

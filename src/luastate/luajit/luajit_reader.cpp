@@ -4,6 +4,7 @@
 #include <array>
 
 #include "luastate/luajit/innermost_frame.h"
+#include "luastate/luajit/luajit_functions.h"
 #include "luastate/prototype.h"
 
 namespace luaspy {

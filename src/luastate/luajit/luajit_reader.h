@@ -7,16 +7,10 @@
 #include <vector>
 
 #include "arch/machine.h"
-#include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/luajit_state.h"
 #include "luastate/state_reader.h"
 
 namespace luaspy {
-
-// Of a state of LuaJIT.
-inline const LuajitLayout& luajit_layout_of(const Activation& state) {
-  return static_cast<const LuajitLua&>(*state.lua).layout();
-}
 
 class LuajitReader : public StateReader {
  public:

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "luastate/bytecode.h"
-#include "luastate/puc/puc_reader.h"
+#include "luastate/puc/puc_notes.h"
 
 namespace luaspy {
 

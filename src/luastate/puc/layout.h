@@ -159,7 +159,4 @@ constexpr Address global_above(const Layout& row) {
   return (end + row.value_tt - 1) / row.value_tt * row.value_tt - extra;
 }
 
-// All rows: those of builds as Lua ships, oldest release first, and then the same with long double.
-std::span<const Layout> layouts();
-
 }  // namespace luaspy

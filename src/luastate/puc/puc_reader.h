@@ -3,17 +3,10 @@
 // The native frames decide only what the innermost call is, and its pc.
 
 #include "luastate/puc/live_pc.h"
-#include "luastate/puc/puc_lua.h"
+#include "luastate/puc/puc_notes.h"
 #include "luastate/state_reader.h"
 
 namespace luaspy {
-
-struct PucNotes : StateNotes {
-  Address errorJmp = 0;  // the lua_longjmp of the innermost protected call, on the native stack
-};
-
-// Of a state of PUC.
-inline const Layout& puc_layout_of(const Activation& state) { return static_cast<const PucLua&>(*state.lua).layout(); }
 
 class PucReader : public StateReader {
  public:

@@ -1,4 +1,4 @@
-#include "luastate/puc/layout.h"
+#include "luastate/puc/layouts.h"
 
 #include <array>
 
