@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/address_range.h"
 #include "base/memory.h"
@@ -39,6 +42,9 @@ class LuaStates {
   virtual bool is_unprotected(const Memory& memory, Address L) const = 0;
   virtual bool is_thread_of(const Memory& memory, Address L, Address G) const = 0;
   virtual Address main_thread(const Memory& memory, Address G) const = 0;  // 0: cannot be read
+  // Where it has fields that differ from release to release, as found in the live process; no_field: not found.
+  using FoundField = std::pair<std::string_view, Offset>;
+  virtual std::vector<FoundField> found_fields() const { return {}; }
   // A number of the fields of `G` that stay the same as long as it is open: another Lua that is made at its
   // place mostly has others (its userdata of lua_Alloc, its seed). lua_setallocf changes it, too. 0: not readable.
   std::uint64_t identity(const Memory& memory, Address G) const;

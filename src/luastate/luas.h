@@ -1,5 +1,6 @@
 #pragma once
-// Every Lua that luaspy reads. The only place that knows both implementations, puc/ and luajit/.
+// Every Lua that luaspy reads: makes what both implementations, puc/ and luajit/, have. Beside it, only what
+// looks at their machine code includes anything of these (tests/layering.cmake).
 
 #include <array>
 #include <memory>

@@ -111,6 +111,14 @@ bool LuajitLua::is_thread_of(const Memory& memory, Address L, Address G) const {
 
 Address LuajitLua::main_thread(const Memory&, Address G) const { return G - layout_.main_L_below; }
 
+std::vector<LuaStates::FoundField> LuajitLua::found_fields() const {
+  return {{"vmstate", layout_.G_vmstate},   {"mainthref", layout_.G_mainthref},
+          {"registry", layout_.G_registry}, {layout_.is_20 ? "jit_L" : "cur_L", layout_.G_cur_L},
+          {"jit_base", layout_.G_jit_base}, {"gc", layout_.G_gc},
+          {"hookmask", layout_.G_hookmask}, {"trace", layout_.G_trace},
+          {"GCstr.len", layout_.str_len},   {"main thread below", layout_.main_L_below}};
+}
+
 // ---- Coroutines
 
 bool LuajitLua::situation(const Memory& memory, Address G, Address L, Situation& now) const {

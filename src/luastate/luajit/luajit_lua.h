@@ -22,6 +22,7 @@ class LuajitLua : public Lua {
   bool is_unprotected(const Memory& memory, Address L) const override;
   bool is_thread_of(const Memory& memory, Address L, Address G) const override;
   Address main_thread(const Memory& memory, Address G) const override;
+  std::vector<FoundField> found_fields() const override;
   bool situation(const Memory& memory, Address G, Address L, Situation& now) const override;
   bool has_hook(const Memory& memory, Address G, Address L) const override;
   void walk_waiting(const Memory& memory, Address L, const WalkLimits& limits, LuaWalk& walk) const override;

@@ -1,5 +1,7 @@
 #pragma once
-// The rows of layouts/.
+// Where each release of PUC Lua keeps its fields. offsetof() over the sources of 5.1.5, 5.2.4, 5.3.6,
+// 5.4.4, 5.4.9 and 5.5.1; the others from their tags in lua/lua (lstate.h, lobject.h). 5.5.0 has the same structs as
+// 5.5.1, except for udata_uv, which is 40 in betas (luaconf.h, LUAI_MAXALIGN).
 
 #include <span>
 

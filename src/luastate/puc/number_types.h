@@ -1,7 +1,7 @@
 #pragma once
 // The types of a Lua's numbers: lua_Number and lua_Integer (luaconf.h). A program may be built with others
 // than double and 64-bit integers: LUA_32BITS, LUA_FLOAT_TYPE, LUA_INT_TYPE from 5.3 on, LUA_NUMBER before.
-// Where an object has its fields depends on them only if lua_Number is long double (layouts/long_double.h).
+// Where an object has its fields depends on them only if lua_Number is long double (layouts.cpp, wide()).
 
 #include <cstdint>
 #include <span>
