@@ -10,14 +10,10 @@ import sys
 
 known = """
 alloc/allocation_loop alloc/bursts
-arch/aarch64/machine arch/machine arch/x86_64/machine
 base/frame base/sample
-cli/commands cli/options
-heap/heap_analysis heap/object_classes heap/object_names
 output/callgrind output/chrometrace output/firefox output/flamegraph output/folded output/format output/pprof output/speedscope output/svg
 sampling/stopper sampling/stoppers
 top/top_lines top/top_scene
-unwind/call_frame unwind/frame_table
 """
 
 source = pathlib.Path(sys.argv[1]) / "src"
