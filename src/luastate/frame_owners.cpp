@@ -93,7 +93,7 @@ std::size_t FrameOwners::owner_by_entry(const NativeFrame& native) const {
   const std::size_t region = region_of(native);
   if (native.function == 0 || (region != no_frame && walked_.states[region].walk.left_out != 0)) return owner;
   for (std::size_t i = 0; i < walked_.walked; ++i) {
-    const auto is_this = [&](const LuaCall& call) { return !call.is_lua && call.entry == native.function; };
+    const auto is_this = [&](const LuaCall& call) { return !call.is_lua() && call.entry == native.function; };
     if (walked_.states[i].activation.lua->state().always_anchored ||
         std::ranges::none_of(walked_.states[i].walk.calls, is_this))
       continue;

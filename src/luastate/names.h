@@ -67,7 +67,7 @@ class Names {
   // is none or it is not known. `pc` is the next instruction of a Lua call. A C function without a
   // name gets an empty name.
   //
-  // LuaJIT has none of LuaCall.tail, hooked and finalizer. A name that the caller's expression does
+  // LuaJIT has none of LuaCall.tail, and LuaCall.inner is always `called`. A name that the caller's expression does
   // not confirm is therefore left out (luajit/callee.h). LuaCall.fresh means there that the
   // function was called through a C frame (FRAME_C, FRAME_CP).
   Frame frame(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc);

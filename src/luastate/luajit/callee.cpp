@@ -99,13 +99,13 @@ Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayou
   const auto compare = [](Address expected, Address found) { return expected == found ? Callee::same : Callee::other; };
   if (path.root == ValuePath::Root::closure && path.keys.empty()) {
     const Address proto = evaluation.constant(path.index);
-    return proto == 0 ? Callee::unknown : compare(callee.is_lua ? callee.proto : 0, proto);
+    return proto == 0 ? Callee::unknown : compare(callee.is_lua() ? callee.proto : 0, proto);
   }
   const auto is_callee = [&](std::uint64_t value) {
     const Address function = object_of(layout, value, luajit::gct_function);
     const auto found = function != 0 ? read_function(live, layout, G, function) : std::nullopt;
     if (!found) return Callee::unknown;
-    return callee.is_lua ? compare(callee.proto, found->proto) : compare(callee.key, found->key);
+    return callee.is_lua() ? compare(callee.proto, found->proto) : compare(callee.key, found->key);
   };
   if (path.root == ValuePath::Root::event) {
     bool is_sure = true;

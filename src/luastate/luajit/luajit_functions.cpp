@@ -49,13 +49,13 @@ bool read_proto_of(const Memory& memory, const LuajitLayout& layout, LuaCall& ca
   std::array<std::byte, 128> bytes;
   const auto fields = std::span(bytes).first(layout.pt_size);
   if (!plausible_pointer(call.proto) || !memory.read(call.proto, fields)) return false;
-  call.is_lua = true;
   call.mark = mark_of(layout, fields);
   call.code = call.proto + layout.pt_size;
   call.size_code = load<std::uint32_t>(fields, layout.pt_sizebc);
   constexpr std::uint32_t most_instructions = 1 << 26;  // LJ_MAX_BCINS (lj_def.h)
-  constexpr std::uint8_t is_vararg = 2;                 // PROTO_VARARG
-  call.is_vararg = (load<std::uint8_t>(fields, layout.pt_flags) & is_vararg) != 0;
+  constexpr std::uint8_t vararg = 2;                    // PROTO_VARARG
+  const bool is_vararg = (load<std::uint8_t>(fields, layout.pt_flags) & vararg) != 0;
+  call.kind = is_vararg ? LuaCall::Kind::lua_vararg : LuaCall::Kind::lua;
   return call.mark != 0 && call.size_code > 0 && call.size_code < most_instructions;
 }
 

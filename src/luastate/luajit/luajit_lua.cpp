@@ -403,7 +403,7 @@ Address LuajitLua::c_upvalue_slot(Address closure, std::size_t index) const {
 // lj_meta_call), which holds a pointer to the C function.
 Address LuajitLua::ffi_function(const Memory& live, const Memory& stopped, const LuaCall& call) const {
   constexpr std::uint8_t ffid_c = 1;  // lj_obj.h, FF_C
-  if (call.is_lua || call.func == 0) return 0;
+  if (call.is_lua() || call.func == 0) return 0;
   const std::uint8_t ffid = live.get<std::uint8_t>(call.closure + layout_.fn_ffid).value_or(0);
   const auto argument = stopped.get<std::uint64_t>(call.ci + slot);
   const Address cdata = argument ? object_of(layout_, *argument, luajit::gct_cdata) : 0;

@@ -164,7 +164,7 @@ void LuajitReader::touch(const Memory& stopped, const Registers& registers, cons
     if (base == 0) continue;
     walk_luajit(memory, layout, activation.L, state.cframes, {base, 0, {}}, limits, walk);
     for (const LuaCall& call : walk.calls) {
-      if (call.is_lua) protos.add(call.proto);
+      if (call.is_lua()) protos.add(call.proto);
     }
   }
 }
@@ -208,7 +208,7 @@ void LuajitReader::settle(RunningState& state, bool innermost, const std::vector
   LuaWalk& walk = state.walk;
   walk_luajit(memory, layout, activation.L, luajit.cframes, frame.top(), limits, walk);
   walk.relocated = luajit.moved.stack != 0;
-  if (luajit.trace.object != 0 && !walk.calls.empty()) walk.calls[0].near = walk.calls[0].is_lua;
+  if (luajit.trace.object != 0 && !walk.calls.empty()) walk.calls[0].near = walk.calls[0].is_lua();
   if (frame.trace_base() != 0) mark_on_trace(frame.trace_base(), walk);
 }
 

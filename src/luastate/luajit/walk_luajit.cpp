@@ -54,7 +54,7 @@ class Steps {
     call.func = slot.in_memory ? frame - (walker_.gc64() ? 8 : 0) : 0;
     call.owner = owner;
     if (!walker_.read_function(slot, call)) return Outcome::broken;
-    if (!call.is_lua) return Outcome::call;
+    if (!call.is_lua()) return Outcome::call;
     const Address pc = walker_.believable_pc(call, from_cframe_ ? walker_.cframe_pc(owner) : pc_);
     call.saved_pc = pc != 0 ? pc : call.code;
     // The instruction that called a Lua function is in its caller's bytecode; otherwise this is not

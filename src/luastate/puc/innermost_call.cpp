@@ -15,7 +15,7 @@ void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vect
   LuaWalk& walk = state.walk;
   if (walk.calls.empty() || walk.innermost_dropped != 0) return;
   LuaCall& call = walk.calls[0];
-  if (!call.is_lua) {
+  if (!call.is_lua()) {
     // From 5.4 on, luaD_poscall writes the results over the function's slot before it sets L->ci to
     // the caller's (ldo.c).
     walk.innermost_left_out = !natives.empty() && functions.in_core_module(natives[0]) &&
@@ -64,12 +64,12 @@ bool collects_garbage(const RunningState& state, const std::vector<NativeFrame>&
   const auto collects = [&] { return collector != 0 && !(is_protected && errorJmp != 0 && errorJmp < collector); };
   for (const NativeFrame& native : natives) {
     const bool executes = functions.executes_lua(native);
-    if (innermost == nullptr || innermost->is_lua ? executes : native.function == innermost->entry) return collects();
+    if (innermost == nullptr || innermost->is_lua() ? executes : native.function == innermost->entry) return collects();
     if (executes) break;
     if (functions.collects(native)) collector = native.sp;
   }
   if (innermost == nullptr) return collects();  // the host has called Lua's API
-  return is_protected && !innermost->is_lua && collects();
+  return is_protected && !innermost->is_lua() && collects();
 }
 
 }  // namespace luaspy

@@ -26,7 +26,7 @@ void PucReader::settle(RunningState& state, bool innermost, const std::vector<Na
 VmState PucReader::vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
                             const NativeFunctions& functions) const {
   if (collects_garbage(state, natives, functions)) return VmState::collecting;
-  return !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
+  return !state.walk.calls.empty() && !state.walk.calls[0].is_lua() ? VmState::c : VmState::interpreting;
 }
 
 // Only the innermost call of all can be ahead of its saved pc; every other call waits. 5.2 and 5.3

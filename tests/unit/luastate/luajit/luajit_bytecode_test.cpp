@@ -299,7 +299,7 @@ class Image : public Memory {
 
   LuaCall call(Address function, Address proto, Address slot, int pc) {
     LuaCall made;
-    made.is_lua = true;
+    made.kind = LuaCall::Kind::lua;
     made.func = slot;
     made.closure = function;
     made.proto = proto;
