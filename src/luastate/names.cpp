@@ -150,7 +150,7 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
     without_place_.no_debug_info += frame.file == "?";
     frame.line_defined = proto.line_defined;
     frame.line = proto.line(call.index_of(pc));
-    settle(context.lua, *known);
+    identify(context.lua, *known);
     FunctionName name = proto.is_main() ? FunctionName{"main chunk"} : lua_name(context, *known, call, caller);
     if (!proto.is_main() && proto.line_defined != 0) {
       // A file that is loaded twice has each of its functions once; chunks made of one template are others.
@@ -298,8 +298,8 @@ void Names::note_children(const Lua& lua, const Prototype& parent) {
 
 // The functions inside this one are numbered before the first of them is asked for, if this one is
 // named first. So callers must be named before their callees.
-void Names::settle(const Lua& lua, Entry& entry) {
-  if (entry.is_settled || (stands_still_ && entry.identity != 0)) return;
+void Names::identify(const Lua& lua, Entry& entry) {
+  if (entry.is_identified || (stands_still_ && entry.identity != 0)) return;
   Prototype& prototype = entry.prototype;
   const std::uint32_t identity = prototype.identity();
   const Twins::Twin* const twin = twins_.find(prototype.address, identity);
@@ -315,7 +315,7 @@ void Names::settle(const Lua& lua, Entry& entry) {
   twins_.read_children(lua, memory_, prototype, entry.mark, definition);
   note_children(lua, prototype);
   if (stands_still_) return;
-  entry.is_settled = true;
+  entry.is_identified = true;
   prototype.children.clear();
 }
 

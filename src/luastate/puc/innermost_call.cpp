@@ -10,8 +10,8 @@ namespace luaspy {
 // The set-up and the end of a call change stack slots and CallInfo in an order that the compiler
 // chose, so for some instructions the innermost call is a mixture of two. luaV_execute's own
 // variables are always consistent.
-void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vector<NativeFrame>& natives,
-                           const NativeFunctions& functions, const Memory& stack, const Memory& live) {
+void correct_innermost_call(RunningState& state, LivePc& live_pc, const std::vector<NativeFrame>& natives,
+                            const NativeFunctions& functions, const Memory& stack, const Memory& live) {
   LuaWalk& walk = state.walk;
   if (walk.calls.empty() || walk.innermost_dropped != 0) return;
   LuaCall& call = walk.calls[0];
@@ -37,7 +37,7 @@ void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vect
   }
   if (execute == natives.begin())
     // It works on this call, except during a few instructions.
-    live_pc.learn_executed(*execute, call.ci, stack);
+    live_pc.observe_executed(*execute, call.ci, stack);
   const Address executed = live_pc.executed(*execute, stack);
   if (executed == 0) return;
   walk.innermost_left_out = caller != nullptr && executed == caller->ci;

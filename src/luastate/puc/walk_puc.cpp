@@ -46,7 +46,7 @@ class Walker {
     std::array<std::byte, 128> bytes;
     const auto fields = std::span(bytes).first(layout_.ci_size);
     if (!memory_.read(ci, fields)) return false;
-    func = settle(load<Address>(fields, layout_.ci_func));
+    func = place_now(load<Address>(fields, layout_.ci_func));
     const Address closure = closure_in(func);
     if (closure == 0 || known.has(closure)) return true;
     const std::size_t two_upvalues = 2 * layout_.value_size;  // Names tells iterators apart by them
@@ -76,7 +76,7 @@ class Walker {
     if (!memory_.read(ci, fields)) return false;
     call = {};
     call.ci = ci;
-    call.func = settle(load<Address>(fields, layout_.ci_func));
+    call.func = place_now(load<Address>(fields, layout_.ci_func));
     read_status(fields, call);
     // ldo.c, lua_yieldk of 5.2 and 5.3: ci->func is set to the slot below the results, and the
     // place of the real function is kept as an offset.
@@ -224,7 +224,7 @@ class Walker {
 
   // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5,
   // LUAI_STRICT_ADDRESS) offsets.
-  Address settle(Address func) {
+  Address place_now(Address func) {
     // A heap may be at addresses as low as an offset.
     const bool in_stack = func >= stack_ && func - stack_ <= stack_bytes_;
     if (!in_stack && func <= stack_bytes_) {
@@ -327,7 +327,7 @@ class Walker {
 };
 
 // In 5.1, fresh calls can be found only when the callers are known.
-void settle_fresh(const Walker& walker, LuaWalk& walk) {
+void mark_fresh_51(const Walker& walker, LuaWalk& walk) {
   for (std::size_t i = 0; i < walk.calls.size(); ++i) {
     const LuaCall* const caller = walk.caller_of(i);
     if (walk.calls[i].is_lua()) walk.calls[i].fresh = caller == nullptr || walker.enters_anew_51(*caller);
@@ -337,7 +337,7 @@ void settle_fresh(const Walker& walker, LuaWalk& walk) {
 // A function that luaV_execute calls by an instruction runs in the same luaV_execute. 5.2 marks
 // that (CIST_REENTRY) only after luaD_precall, which may call a hook, or collect garbage and so
 // call a finalizer.
-void settle_reentry(const Walker& walker, LuaWalk& walk) {
+void unmark_reentered(const Walker& walker, LuaWalk& walk) {
   for (std::size_t i = 0; i < walk.calls.size(); ++i) {
     LuaCall& call = walk.calls[i];
     const LuaCall* const caller = call.is_lua() && call.fresh ? walk.caller_of(i) : nullptr;
@@ -442,8 +442,8 @@ void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout
     }
   }
   walk.relocated = walker.relocating();
-  if (walker.is_array()) settle_fresh(walker, walk);
-  if (layout.status.reentry != 0) settle_reentry(walker, walk);
+  if (walker.is_array()) mark_fresh_51(walker, walk);
+  if (layout.status.reentry != 0) unmark_reentered(walker, walk);
   walk.end = LuaWalk::End::complete;
 }
 

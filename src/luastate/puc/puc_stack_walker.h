@@ -4,15 +4,15 @@
 
 #include "luastate/puc/live_pc.h"
 #include "luastate/puc/puc_notes.h"
-#include "luastate/state_reader.h"
+#include "luastate/stack_walker.h"
 
 namespace luaspy {
 
-class PucReader : public StateReader {
+class PucStackWalker : public StackWalker {
  public:
   // `live`: the target's memory as it is now, for code. `machine`: its processor. Both must outlive
   // the reader.
-  PucReader(const Memory& live, const Machine& machine) : live_(live), live_pc_(machine) {}
+  PucStackWalker(const Memory& live, const Machine& machine) : live_(live), live_pc_(machine) {}
 
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
              const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
