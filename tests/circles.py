@@ -10,7 +10,6 @@ import sys
 
 known = """
 alloc/allocation_loop alloc/bursts
-base/frame base/sample
 output/callgrind output/chrometrace output/firefox output/flamegraph output/folded output/format output/pprof output/speedscope output/svg
 sampling/stopper sampling/stoppers
 top/top_lines top/top_scene
