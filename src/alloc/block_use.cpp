@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "luastate/heap_reader.h"
+
 namespace luaspy {
 namespace {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "attach/process.h"
+#include "attach/proc_files.h"
 
 namespace luaspy {
 

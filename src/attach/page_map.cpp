@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "attach/process.h"
+#include "attach/proc_files.h"
 #include "base/resident_memory.h"
 #include "system/page_scan.h"
 

@@ -20,24 +20,6 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_shown = 1 << 16;  // bytes of a command or a path
-
-std::string proc(pid_t pid, std::string_view file) { return fmt::format("/proc/{}/{}", pid, file); }
-
-// proc(5): "pid (comm) state …"; comm may contain spaces and parentheses. '?' if there is no state.
-char state_in(std::string_view stat) {
-  const std::size_t end = stat.rfind(')');
-  return end != stat.npos && end + 2 < stat.size() ? stat[end + 2] : '?';
-}
-
-// A thread's name. A thread can set it to any bytes (prctl(2), PR_SET_NAME), including newlines and
-// escapes.
-std::string name_in(const std::string& comm_file) {
-  std::string name = system::read_file(comm_file).value_or("");
-  if (name.ends_with('\n')) name.pop_back();
-  return printable(name);
-}
-
 // proc(5): (22) starttime; (3), the state, is the first field after the name.
 std::int64_t start_in(const FileDescriptor& stat_file) {
   std::array<char, 1024> buffer;
@@ -49,20 +31,7 @@ std::int64_t start_in(const FileDescriptor& stat_file) {
   return number<std::int64_t>(next_word(rest));
 }
 
-bool lives(char state) { return state != '?' && state != 'Z' && state != 'X'; }
-
-bool thread_lives(pid_t pid, pid_t tid) {
-  return lives(state_in(system::read_file(fmt::format("/proc/{}/task/{}/stat", pid, tid)).value_or("")));
-}
-
 }  // namespace
-
-pid_t living_thread(pid_t pid) {
-  if (thread_lives(pid, pid)) return pid;
-  const std::vector<pid_t> threads = system::numeric_entries(proc(pid, "task"));
-  const auto found = std::ranges::find_if(threads, [&](pid_t tid) { return thread_lives(pid, tid); });
-  return found != threads.end() ? *found : pid;
-}
 
 Thread::Thread(pid_t pid, pid_t tid)
     : tid_(tid),
@@ -167,32 +136,11 @@ Thread::Times Thread::times() const {
   return {now.on_cpu, now.waited_for_cpu};
 }
 
-// proc(5), /proc/PID/stat: (14) utime, (15) stime, (16) cutime, (17) cstime, in clock ticks.
-std::optional<ProcessCpuTime> cpu_time_of(pid_t pid) {
-  const std::string stat = system::read_file(proc(pid, "stat")).value_or("");
-  const std::size_t end = stat.rfind(')');
-  if (end == stat.npos) return std::nullopt;
-  std::string_view rest = std::string_view(stat).substr(end + 1);
-  skip_words(rest, 14 - 3);
-  const std::int64_t tick_ns = 1'000'000'000 / std::max(::sysconf(_SC_CLK_TCK), 1L);
-  const auto next = [&] { return number<std::int64_t>(next_word(rest)) * tick_ns; };
-  ProcessCpuTime time;
-  time.tick_ns = tick_ns;
-  time.user_ns = next(), time.system_ns = next();
-  time.children_ns = next();
-  time.children_ns += next();
-  clockid_t clock{};
-  timespec exact{};
-  const bool is_exact = ::clock_getcpuclockid(pid, &clock) == 0 && ::clock_gettime(clock, &exact) == 0;
-  time.ns = is_exact ? exact.tv_sec * 1'000'000'000 + exact.tv_nsec : time.user_ns + time.system_ns;
-  return time;
-}
-
-Process::Process(pid_t pid) : pid_(pid), task_(system::open_file(proc(pid, "task"), O_RDONLY | O_DIRECTORY)) {}
+Process::Process(pid_t pid) : pid_(pid), task_(system::open_file(proc_path(pid, "task"), O_RDONLY | O_DIRECTORY)) {}
 
 Result<Process> Process::open(pid_t pid) {
   if (!has_own_proc()) return explain_absence(pid);
-  const std::optional<std::string> status = system::read_file(proc(pid, "stat"));
+  const std::optional<std::string> status = system::read_file(proc_path(pid, "stat"));
   struct stat folder {};  // with hidepid=1 it exists, but may not be entered
   if (!status)
     return ::stat(fmt::format("/proc/{}", pid).c_str(), &folder) == 0 ? explain_refusal(pid) : explain_absence(pid);
@@ -213,16 +161,16 @@ Result<Process> Process::open(pid_t pid) {
   if ((number<unsigned>(next_word(rest)) & kernel_thread) != 0)
     return Error{Cause::unsupported, fmt::format("Process {} is a kernel thread; it runs no Lua.", pid)};
 
-  const std::string tasks = system::read_file(proc(living, "status")).value_or("");
+  const std::string tasks = system::read_file(proc_path(living, "status")).value_or("");
   if (const std::size_t at = tasks.find("TracerPid:"); at != std::string::npos) {
     std::string_view line = std::string_view(tasks).substr(at + 10);
     if (const pid_t tracer = number<pid_t>(next_word(line)); tracer != 0)
       return Error{Cause::already_traced,
                    fmt::format("Process {} is already traced by process {} ({}); a process has one tracer at a time.",
-                               pid, tracer, name_in(proc(tracer, "comm")))};
+                               pid, tracer, name_in(proc_path(tracer, "comm")))};
   }
-  const FileDescriptor image = system::open_file(proc(living, "exe"), O_RDONLY);
-  if (!image || !system::open_file(proc(living, "mem"), O_RDONLY)) return explain_refusal(pid);
+  const FileDescriptor image = system::open_file(proc_path(living, "exe"), O_RDONLY);
+  if (!image || !system::open_file(proc_path(living, "mem"), O_RDONLY)) return explain_refusal(pid);
   std::array<char, EI_NIDENT> ident{};
   if (system::reread(image, ident).size() == ident.size() && ident[EI_CLASS] == ELFCLASS32)
     return Error{Cause::unsupported, fmt::format("Process {} is a 32-bit program; luaspy reads 64-bit ones.", pid)};
@@ -231,39 +179,17 @@ Result<Process> Process::open(pid_t pid) {
 
 // A process whose first thread has ended is alive as long as another thread is.
 bool Process::alive() const {
-  return std::ranges::any_of(system::numeric_entries(proc(pid_, "task")),
+  return std::ranges::any_of(system::numeric_entries(proc_path(pid_, "task")),
                              [&](pid_t tid) { return thread_lives(pid_, tid); });
 }
 
 std::string Process::command() const { return command_of(pid_); }
 
-std::string command_of(pid_t pid) {
-  std::string text = system::read_file(proc(living_thread(pid), "cmdline")).value_or("");
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  std::ranges::replace(text, '\0', ' ');
-  return text.empty() ? '[' + name_in(proc(pid, "comm")) + ']' : printable(text, most_shown);
-}
-
-std::string executable_of(pid_t pid) {
-  return printable(system::read_link(proc(living_thread(pid), "exe")).value_or("?"), most_shown);
-}
-
 AddressSpace Process::address_space() const {
-  return AddressSpace::parse(system::read_file(proc(living_thread(pid_), "maps")).value_or(""));
+  return AddressSpace::parse(system::read_file(proc_path(living_thread(pid_), "maps")).value_or(""));
 }
 
 AddressSpace Process::contents(const AddressSpace& space) const { return contents_of(pid_, space); }
-
-std::vector<pid_t> children_of(pid_t pid) {
-  std::vector<pid_t> children;
-  for (const pid_t tid : system::numeric_entries(proc(pid, "task"))) {
-    const std::string text = system::read_file(fmt::format("/proc/{}/task/{}/children", pid, tid)).value_or("");
-    std::string_view rest = text;
-    for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest))
-      children.push_back(number<pid_t>(word));
-  }
-  return children;
-}
 
 // Listing task/ is the expensive part of a tick with many threads. Its link count shows most
 // changes, and a thread that another one has replaced is noticed when it is found to have ended
@@ -282,7 +208,7 @@ const std::vector<std::shared_ptr<Thread>>& Process::threads() {
   thread_count_ = status.st_nlink;
   listed_ = time;
   const ByTid<Thread> known = std::exchange(threads_, {});
-  for (const pid_t tid : system::numeric_entries(proc(pid_, "task"))) {
+  for (const pid_t tid : system::numeric_entries(proc_path(pid_, "task"))) {
     std::shared_ptr<Thread> thread = known.find(tid);
     if (thread != nullptr && lives(thread->state_letter())) threads_.add(std::move(thread));
     else add_if_it_lives(tid);  // if a known one has ended, a new one has its number
@@ -305,40 +231,10 @@ void Process::remove_thread(pid_t tid) {
   threads_.remove(tid);
 }
 
-// map_files needs a capability in the first user namespace, but works for deleted and replaced
-// files. /proc/PID/exe needs none and works for the program itself. /proc/PID/root works for other
-// mount namespaces; if the process has only changed its root, luaspy sees the path as seen from its
-// own root (fs/d_path.c). The inode shows whether the file there is still the one that is mapped.
-// The device does not: with overlayfs and btrfs, maps shows another one than stat(2). Module
-// compares what it can.
-FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
-  const pid_t living = living_thread(pid);
-  FileDescriptor file = system::open_file(
-      fmt::format("/proc/{}/map_files/{:x}-{:x}", living, mapping.start, mapping.end), O_RDONLY);
-  if (file) return file;
-  for (const std::string& candidate : {proc(living, "exe"), proc(living, "root") + mapping.path, mapping.path}) {
-    struct stat status {};
-    // What has this path now must not be opened just to check it: opening a FIFO would wake its
-    // writer, and opening a device can do anything.
-    if (::stat(candidate.c_str(), &status) != 0 || status.st_ino != mapping.inode || !S_ISREG(status.st_mode)) continue;
-    file = system::open_file(candidate, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    if (file && ::fstat(file.number(), &status) == 0 && status.st_ino == mapping.inode && S_ISREG(status.st_mode))
-      return file;
-  }
-  return {};
-}
-
 FileDescriptor Process::open_mapped(const Mapping& mapping) const { return luaspy::open_mapped(pid_, mapping); }
 
-std::optional<FileVersion> version_of(pid_t pid, const Mapping& mapping) {
-  struct stat status {};
-  const std::string path = proc(living_thread(pid), "root") + mapping.path;
-  if (mapping.inode == 0 || ::stat(path.c_str(), &status) != 0 || status.st_ino != mapping.inode) return std::nullopt;
-  return version_of(status);
-}
-
 std::optional<Mapped::Program> Process::program() const {
-  const std::string file = system::read_link(proc(living_thread(pid_), "exe")).value_or("");
+  const std::string file = system::read_link(proc_path(living_thread(pid_), "exe")).value_or("");
   std::string name = base_name(program_of(pid_));
   if (file.empty() || name == base_name(printable(file, most_shown))) return std::nullopt;
   return Program{file, std::move(name)};

@@ -1,6 +1,6 @@
 #pragma once
-// What /proc reports about a target, and whether luaspy may look at it. Only /proc is read; the
-// target is not touched.
+// A target and its threads, as /proc reports them, and whether luaspy may look at it. Only /proc is
+// read; the target is not touched.
 
 #include <array>
 #include <memory>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attach/by_tid.h"
+#include "attach/proc_files.h"
 #include "base/mapped.h"
 #include "base/result.h"
 #include "system/calls.h"
@@ -78,18 +79,6 @@ class Thread {
   pid_t pid_;
 };
 
-// The CPU time that a process has used, with that of its threads that have ended; nullopt if it is gone.
-struct ProcessCpuTime {
-  std::int64_t ns = 0;                      // exact
-  std::int64_t user_ns = 0, system_ns = 0;  // the same, each rounded down to clock ticks
-  std::int64_t tick_ns = 10'000'000;        // USER_HZ (time(7))
-  std::int64_t children_ns = 0;             // of children that have ended and were waited for, theirs included
-};
-std::optional<ProcessCpuTime> cpu_time_of(pid_t pid);
-
-// Where /proc/PID/exe points; "?" if that cannot be read.
-std::string executable_of(pid_t pid);
-
 class Process : public Mapped {
  public:
   // Checks that the process exists, is alive and 64-bit, and that luaspy may look at it. An Error
@@ -134,18 +123,5 @@ class Process : public Mapped {
   bool list_again_ = false;
   bool told_ = false;  // of births
 };
-
-// A live thread of the process: the first one if it is alive, `pid` if none is. /proc/PID/…
-// describes the first thread; once that has ended (pthread_exit(3) in main), maps and exe are empty
-// there and process_vm_readv(2) finds no memory, while /proc/TID/… of another thread still has all
-// of it.
-pid_t living_thread(pid_t pid);
-// The live processes that `pid`'s threads have started; empty if the kernel does not report them
-// (CONFIG_PROC_CHILDREN).
-std::vector<pid_t> children_of(pid_t pid);
-// Process::open_mapped(), file_version() and command() for a process that luaspy might not be allowed to look at.
-FileDescriptor open_mapped(pid_t pid, const Mapping& mapping);
-std::optional<FileVersion> version_of(pid_t pid, const Mapping& mapping);
-std::string command_of(pid_t pid);
 
 }  // namespace luaspy

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "attach/live_memory.h"
-#include "attach/process.h"
+#include "attach/proc_files.h"
 #include "base/text.h"
 #include "system/calls.h"
 

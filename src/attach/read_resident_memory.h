@@ -2,17 +2,14 @@
 // Which memory of a live process is resident, from /proc/PID/smaps and /proc/PID/pagemap. Nothing
 // is stopped and no memory of the target is read.
 
-#include <string_view>
+#include <span>
+#include <vector>
 
 #include "base/resident_memory.h"
 #include "base/result.h"
 #include "system/calls.h"
 
 namespace luaspy {
-
-// Parses the text of a /proc/PID/smaps file. Lines that do not fit are skipped, and so are mappings
-// that overlap an earlier one. No pages are known then.
-ResidentMemory parse_smaps(std::string_view text);
 
 struct PageEntry {
   Address page = 0;

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "attach/process.h"
+#include "attach/proc_files.h"
 #include "attach/suspects.h"
 #include "base/text.h"
 #include "base/words.h"

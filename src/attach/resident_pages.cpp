@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "attach/process.h"
-#include "attach/read_resident_memory.h"
+#include "attach/proc_files.h"
+#include "attach/smaps.h"
 
 namespace luaspy {
 namespace {

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "doctor/doctor.h"
 #include "luastate/collector.h"
-#include "luastate/luajit/luajit_lua.h"
 #include "luastate/puc/execute_code.h"
 
 namespace luaspy {
@@ -39,22 +38,6 @@ std::string detection_text(const StackReader& reader) {
   return text;
 }
 
-namespace {
-
-// The offsets that were found in the live process, because they differ from release to release.
-std::string found_text(const LuajitLayout& found) {
-  const auto field = [](std::string_view what, Offset offset) {
-    return offset == no_field ? fmt::format(" {} not found", what) : fmt::format(" {} {}", what, offset);
-  };
-  return "  fields of global_State:" + field("vmstate", found.G_vmstate) + field("mainthref", found.G_mainthref) +
-         field("registry", found.G_registry) + field(found.is_20 ? "jit_L" : "cur_L", found.G_cur_L) +
-         field("jit_base", found.G_jit_base) + field("gc", found.G_gc) + field("hookmask", found.G_hookmask) +
-         field("trace", found.G_trace) + field("GCstr.len", found.str_len) +
-         field("main thread below", found.main_L_below) + "\n";
-}
-
-}  // namespace
-
 std::string states_text(const Memory& memory, const StackReader& reader) {
   std::vector<std::pair<Address, const Lua*>> states(reader.lua().global_states().begin(),
                                                      reader.lua().global_states().end());
@@ -71,7 +54,11 @@ std::string states_text(const Memory& memory, const StackReader& reader) {
     if (collector.known)
       text += fmt::format("  collector: {}, {}, {} bytes in use\n", collector.phase, collector.mode, collector.bytes);
     else text += "  its collector cannot be read\n";
-    if (const LuajitLayout* const layout = luajit_layout(*lua)) text += found_text(*layout);
+    const std::vector<LuaStates::FoundField> found = lua->found_fields();
+    if (!found.empty()) text += "  fields of global_State:";
+    for (const auto& [name, offset] : found)
+      text += offset == no_field ? fmt::format(" {} not found", name) : fmt::format(" {} {}", name, offset);
+    if (!found.empty()) text += '\n';
   }
   if (states.size() > most) text += fmt::format("and {} more\n", states.size() - most);
   return states.empty() ? "None.\n" : text;

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/version.h"
 #include "luastate/luas.h"
-#include "luastate/puc/layout.h"
 
 namespace luaspy {
 
@@ -12,12 +13,14 @@ std::string version_text() {
   std::string text = fmt::format("luaspy {}\n{}reads Lua", version, build);
   constexpr std::size_t width = 80;
   std::size_t line = text.rfind('\n');
-  constexpr std::uint8_t usual = 16;  // the others are the same releases, with long double
-  for (const Layout& row : layouts()) {
-    if (row.value_size != usual) continue;
-    if (&row != &layouts().front()) text += ',';
+  std::vector<const Lua*> rows = rows_for("5.?");
+  constexpr std::size_t usual = 16;  // the others are the same releases, with long double
+  std::erase_if(rows, [](const Lua* row) { return row->slot_size() != usual; });
+  std::ranges::reverse(rows);  // the oldest first
+  for (const Lua* const row : rows) {
+    if (row != rows.front()) text += ',';
     if (text.size() - line > width) line = text.size(), text += "\n ";
-    text += fmt::format(" {}", row.name);
+    text += row->name().substr(std::string_view("Lua").size());
   }
   text += "\n  each also with numbers of other types\n ";
   for (const Lua* const luajit : rows_for("LuaJIT")) text += fmt::format(" {};", luajit->name());

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "heap/heap_copy.h"
-#include "luastate/lua.h"
+#include "luastate/collector.h"
 
 namespace luaspy {
 

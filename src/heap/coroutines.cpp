@@ -15,12 +15,12 @@ namespace {
 std::vector<std::uint64_t> signature_of(const CoroutineLook& look) {
   std::vector<std::uint64_t> signature = {static_cast<std::uint64_t>(look.status),
                                           static_cast<std::uint64_t>(look.walk.left_out),
-                                          look.began.is_lua ? look.began.proto : look.began.key};
+                                          look.began.is_lua() ? look.began.proto : look.began.key};
   for (const LuaCall& call : look.walk.calls) {
-    const unsigned flags = unsigned{call.is_lua} | unsigned{call.tail} << 1 | unsigned{call.gap} << 2 |
-                           unsigned{call.hooked} << 3 | unsigned{call.finalizer} << 4;
-    signature.push_back(call.is_lua ? call.proto : call.key);
-    signature.push_back(call.is_lua ? call.saved_pc : 0);
+    const unsigned flags = unsigned{call.is_lua()} | unsigned{call.tail} << 1 | unsigned{call.gap} << 2 |
+                           static_cast<unsigned>(call.inner) << 3;
+    signature.push_back(call.is_lua() ? call.proto : call.key);
+    signature.push_back(call.is_lua() ? call.saved_pc : 0);
     signature.push_back(flags);
   }
   return signature;
@@ -33,7 +33,7 @@ CallVariables variables_of(VariableReader& reader, const CoroutineLook& look, st
 }
 
 // "" if it cannot be read.
-std::string error_text(const Memory& memory, const Lua& lua, Address slot) {
+std::string error_text(const Memory& memory, const LuaValues& lua, Address slot) {
   constexpr std::size_t longest = 400;  // bytes
   const std::optional<Value> value = lua.read_value(memory, slot);
   const std::optional<std::string> text = value ? read_string(memory, lua, value->word, longest) : std::nullopt;
@@ -220,7 +220,7 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
     const LuaCall& call = walk.calls[i];
     Frame frame = label_call(names, functions, context, call, walk.caller_of(i), call.saved_pc);
     // If an error ended the call, its position was in a LuaJIT C frame that no longer exists.
-    if (state.lua->kind() == LuaKind::luajit && call.is_lua && !call.has_pc(call.saved_pc)) frame.line = 0;
+    if (state.lua->kind() == LuaKind::luajit && call.is_lua() && !call.has_pc(call.saved_pc)) frame.line = 0;
     call_of.resize(described.stack.size(), no_call);
     call_of.push_back(i);
     described.stack.push_back(std::move(frame));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "heap/object_classes.h"
 #include "heap/shortest_paths.h"
 #include "luastate/strings.h"
 
@@ -123,17 +122,6 @@ void HeapAnalysis::find_paths() {
         return 1;
     }
   });
-}
-
-void HeapAnalysis::classify(const Options& options) {
-  ObjectClasses classes(*this);
-  class_of_.resize(graph_->nodes());
-  for (Node node = 1; node < graph_->nodes(); ++node) {
-    if (options.told && node % (1 << 16) == 0)
-      options.told("naming classes", static_cast<double>(node) / static_cast<double>(graph_->nodes()));
-    if (is_live(node)) class_of_[node] = classes.number(node);
-  }
-  classes_ = classes.take();
 }
 
 // An object's retained size counts for its class unless another object of the class holds it.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "luastate/heap_reader.h"
+
 namespace luaspy {
 
 void use_contents(const Memory& memory, const Lua& lua, Address G, const HeapObject& object, CoroutineLook& look) {

@@ -3,7 +3,7 @@
 // by reading it: through a HeapCopy or UsedPages, which remember what was read.
 
 #include "base/memory.h"
-#include "luastate/lua.h"
+#include "luastate/coroutine.h"
 
 namespace luaspy {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "luastate/heap_reader.h"
+
 namespace luaspy {
 
 bool is_close(std::int64_t difference, std::int64_t counter) {

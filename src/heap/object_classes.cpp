@@ -1,4 +1,5 @@
-#include "heap/object_classes.h"
+// The class of each object. Where Lua says nothing, the form of a table is its class: the names of
+// its fields.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,6 +7,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "heap/heap_analysis.h"
+#include "heap/object_names.h"
 #include "luastate/strings.h"
 
 namespace luaspy {
@@ -31,6 +34,30 @@ bool is_field(std::string_view text) {
   };
   return !text.empty() && (text[0] < '0' || text[0] > '9') && std::ranges::all_of(text, is_part);
 }
+
+class ObjectClasses {
+ public:
+  // `analysis` must outlive it, and know its paths.
+  explicit ObjectClasses(const HeapAnalysis& analysis) : analysis_(analysis), names_(analysis) {}
+
+  ClassNumber number(Node node);
+  std::vector<ObjectClass> take() { return std::move(classes_); }
+
+ private:
+  ClassNumber named(ObjectType type, const std::string& name);
+  ClassNumber of_table(Address table);
+  ClassNumber of_form(const TableParts& parts);
+  ClassNumber of_function(ObjectType type, const Value& function);
+  const std::string& of_metatable(Address metatable);
+
+  const HeapAnalysis& analysis_;
+  ObjectNames names_;
+  std::vector<ObjectClass> classes_;
+  std::unordered_map<std::string, ClassNumber> by_name_;  // with the type before it
+  std::unordered_map<std::uint64_t, ClassNumber> by_form_;
+  std::unordered_map<Address, ClassNumber> by_function_;  // by Proto or C function
+  std::unordered_map<Address, std::string> metatables_;   // the classes that they stand for; "": none
+};
 
 }  // namespace
 
@@ -128,6 +155,17 @@ ClassNumber ObjectClasses::of_form(const TableParts& parts) {
   if (more != 0) texts.push_back(fmt::format("…({} more)", more));
   if (has_elements) texts.insert(texts.begin(), "[1…]");
   return by_form_[form] = named(ObjectType::table, fmt::format("{{{}}}", fmt::join(texts, ", ")));
+}
+
+void HeapAnalysis::classify(const Options& options) {
+  ObjectClasses classes(*this);
+  class_of_.resize(graph_->nodes());
+  for (Node node = 1; node < graph_->nodes(); ++node) {
+    if (options.told && node % (1 << 16) == 0)
+      options.told("naming classes", static_cast<double>(node) / static_cast<double>(graph_->nodes()));
+    if (is_live(node)) class_of_[node] = classes.number(node);
+  }
+  classes_ = classes.take();
 }
 
 }  // namespace luaspy

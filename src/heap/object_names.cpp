@@ -263,7 +263,7 @@ std::string ObjectNames::slot_text(Address L, std::uint32_t index) {
                                           [&](const LuaCall& call) { return call.func != 0 && slot > call.func; });
   if (found == calls.end()) return "stack";
   const LuaCall& call = *found;
-  if (!call.is_lua) return "argument of a C function";
+  if (!call.is_lua()) return "argument of a C function";
   const std::string function = text(call);
   const VariableNames& variables = variables_of(call.proto);
   const Address first = lua.first_local(memory, call);

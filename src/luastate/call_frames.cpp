@@ -16,7 +16,7 @@ Frame label_call(Names& names, const NativeFunctions& functions, const Names::Co
                  const LuaCall* caller, Address pc) {
   Frame labelled = names.frame(context, call, caller, pc);
   labelled.line_is_near = call.near;
-  if (!call.is_lua) {
+  if (!call.is_lua()) {
     Frame native = functions.describe_entry(call.entry);
     const Address called = names.ffi_function(context, call, caller);
     if (called != 0 && functions.may_be_code(called)) {

@@ -4,8 +4,6 @@
 #include <array>
 #include <bit>
 
-#include "luastate/lua.h"
-
 namespace luaspy {
 namespace {
 
@@ -16,7 +14,7 @@ class Trail {
   std::int64_t count() const { return count_; }
   // Goes back up to `n` objects, as far as they are known. Returns the object to continue with; 0
   // if there is none.
-  Address take_back(std::int64_t n, const std::function<void(Address)>& refresh) {
+  Address go_back(std::int64_t n, const std::function<void(Address)>& refresh) {
     const std::int64_t known = std::min<std::int64_t>({n, count_, size});
     for (std::int64_t i = 0; i < known; ++i) refresh(objects_[slot(count_ - 1 - i)]);
     count_ -= known;
@@ -62,7 +60,7 @@ bool shows_atomic_step(const CollectorState& before, const CollectorState& now) 
   return sweeps ? *now.estimate > *before.estimate : *now.estimate != *before.estimate;
 }
 
-std::optional<HeapReading> read_heap(const Memory& memory, const Lua& lua, Address G) {
+std::optional<HeapReading> read_heap(const Memory& memory, const LuaHeap& lua, Address G) {
   const CollectorState collector = lua.collector(memory, G);
   const bool one_white = std::has_single_bit(collector.dead_white);  // both: the state is being closed
   if (!collector.known || collector.bytes < 0 || collector.bytes > HeapReading::most_bytes || !one_white) return {};
@@ -90,7 +88,7 @@ void list_threads(const Memory& memory, const Lua& lua, Address G, Address objec
     if (!good) {
       if (!how.refresh || ++breaks > most_breaks) return;
       how.refresh(object);
-      object = trail.take_back(std::int64_t{1} << std::min(breaks, 12), how.refresh);
+      object = trail.go_back(std::int64_t{1} << std::min(breaks, 12), how.refresh);
       while (!at.empty() && at.back() >= trail.count()) at.pop_back(), list.threads.pop_back();
       list.objects = trail.count();
       landmark = 0;

@@ -1,7 +1,5 @@
 #include "luastate/coroutine.h"
 
-#include "luastate/lua.h"
-
 namespace luaspy {
 namespace {
 
@@ -18,7 +16,7 @@ CoroutineStatus status_of(const Situation& now, Active active) {
 // coroutine.resume moves it from there to whoever has resumed (lcorolib.c, auxresume); the slot above
 // the top still has it. That is a valid value: the collector clears what is above the top before it
 // frees what only that refers to (lgc.c, lj_gc.c: GCSatomic).
-Address error_slot(const Memory& memory, const Lua& lua, Address top) {
+Address error_slot(const Memory& memory, const LuaValues& lua, Address top) {
   for (const Address slot : {top, top - lua.slot_size()}) {
     const std::optional<Value> value = lua.read_value(memory, slot);
     if (value && value->type == Value::Type::string) return slot;
@@ -76,7 +74,7 @@ bool look_at_coroutine(const Memory& memory, const Lua& lua, Address G, Address 
   return true;
 }
 
-void touch_coroutine(const Memory& memory, const Lua& lua, Address L) {
+void touch_coroutine(const Memory& memory, const LuaStacks& lua, Address L) {
   constexpr Address most = 16 << 10;  // a coroutine with a deeper stack probably waits
   const auto [stack, end] = lua.stack_of(memory, L);
   if (plausible_pointer(stack) && end > stack && end - stack <= most) memory.touch(stack, end - stack);

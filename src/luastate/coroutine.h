@@ -4,11 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "luastate/walk.h"
+#include "luastate/lua.h"
 
 namespace luaspy {
-
-class Lua;
 
 // lbaselib.c, lcorolib.c: auxstatus; lib_base.c: coroutine.status. Their "suspended" and "dead" are
 // divided further here.
@@ -29,16 +27,6 @@ std::string_view name(CoroutineStatus status);
 // The position of a lua_State among those that are active on threads, as found by Locator.
 enum class Active : std::uint8_t { no, innermost, further_out };
 
-// What lua_status, lua_getstack and lua_gettop would return.
-struct Situation {
-  std::uint8_t status = 0;
-  bool has_frames = false;
-  bool has_values = false;
-  Address first = 0;  // the slot of the function that it began, or will begin, with
-  Address top = 0;    // the first free slot
-};
-inline constexpr std::uint8_t status_ok = 0, status_yield = 1;  // LUA_OK, LUA_YIELD (lua.h)
-
 struct CoroutineLook {
   CoroutineStatus status = CoroutineStatus::dead;
   bool hooked = false;  // it has a debug hook (debug.sethook)
@@ -53,6 +41,6 @@ bool look_at_coroutine(const Memory& memory, const Lua& lua, Address G, Address 
                        const WalkLimits& limits, CoroutineLook& look);
 
 // Touches what look_at_coroutine() may need after the coroutine has run a little further.
-void touch_coroutine(const Memory& memory, const Lua& lua, Address L);
+void touch_coroutine(const Memory& memory, const LuaStacks& lua, Address L);
 
 }  // namespace luaspy

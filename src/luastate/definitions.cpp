@@ -72,7 +72,7 @@ class Finder {
 
   std::vector<Definition> find() {
     for (token_ = tokens_.next(); token_.kind != Token::Kind::end; token_ = tokens_.next()) {
-      if (!take()) break;
+      if (!parse()) break;
       previous_ = token_;
     }
     // Functions that have no end are those of a text that was cut, or is no Lua.
@@ -84,7 +84,7 @@ class Finder {
   Scope& scope() { return scopes_.back(); }
 
   // False: not a Lua, or too deep.
-  bool take() {
+  bool parse() {
     Scope& now = scope();
     if (now.kind == Scope::Kind::brackets || now.kind == Scope::Kind::parentheses) {
       const bool closes = token_.is("]") || token_.is(")");
@@ -99,11 +99,11 @@ class Finder {
     }
     switch (token_.kind) {
       case Token::Kind::keyword:
-        return take_keyword();
+        return parse_keyword();
       case Token::Kind::symbol:
-        return take_symbol();
+        return parse_symbol();
       case Token::Kind::name:
-        take_name();
+        parse_name();
         return true;
       default:
         // A string after a path is a call's argument.
@@ -120,8 +120,8 @@ class Finder {
     return true;
   }
 
-  bool take_keyword() {
-    if (token_.is("function")) return take_function();
+  bool parse_keyword() {
+    if (token_.is("function")) return parse_function();
     if (token_.is("and") || token_.is("or")) {
       Scope& now = scope();
       now.at_value = now.index < now.targets.size();
@@ -157,7 +157,7 @@ class Finder {
     return true;
   }
 
-  bool take_symbol() {
+  bool parse_symbol() {
     const char c = token_.text.size() == 1 ? token_.text[0] : '\0';
     switch (c) {
       case '{':
@@ -173,11 +173,11 @@ class Finder {
       case ']':
         return close_brackets();
       case '=':
-        take_assignment();
+        parse_assignment();
         return true;
       case ',':
       case ';':
-        take_separator(c);
+        parse_separator(c);
         return true;
       case '.':
       case ':':
@@ -191,7 +191,7 @@ class Finder {
     }
   }
 
-  void take_assignment() {
+  void parse_assignment() {
     Scope& now = scope();
     if (now.kind == Scope::Kind::table) {
       // `name =` or `[key] =`: the path is one key long.
@@ -203,7 +203,7 @@ class Finder {
     }
   }
 
-  void take_separator(char c) {
+  void parse_separator(char c) {
     Scope& now = scope();
     if (now.kind == Scope::Kind::table || c == ';') return now.forget();
     if (!now.targets.empty()) now.next_target();
@@ -223,7 +223,7 @@ class Finder {
     if (!scope().list.empty()) scope().list.back().clear();
   }
 
-  void take_name() {
+  void parse_name() {
     Scope& now = scope();
     if (previous_.is("<") && (token_.text == "const" || token_.text == "close")) return;
     if (previous_.is(".") || previous_.is(":")) {
@@ -281,7 +281,7 @@ class Finder {
     return true;
   }
 
-  bool take_function() {
+  bool parse_function() {
     if (found_.size() >= most_definitions) return false;
     Definition definition;
     definition.parent = open_.empty() ? -1 : open_.back();
@@ -308,7 +308,7 @@ class Finder {
     outer.list.clear();
     if (!token_.is("(")) return false;
     definition.line = is_statement && !is_local ? line : token_.line;
-    if (!take_parameters(definition, has_self)) return false;
+    if (!parse_parameters(definition, has_self)) return false;
     if (!push(Scope::Kind::function)) return false;
     scope().definition = static_cast<int>(found_.size());
     open_.push_back(scope().definition);
@@ -317,7 +317,7 @@ class Finder {
   }
 
   // Up to the closing parenthesis.
-  bool take_parameters(Definition& definition, bool has_self) {
+  bool parse_parameters(Definition& definition, bool has_self) {
     definition.parameters = has_self ? 1 : 0;
     bool is_variable = false;
     for (token_ = tokens_.next(); !token_.is(")"); token_ = tokens_.next()) {

@@ -15,7 +15,7 @@ class FrameOwners {
               const NativeFunctions& functions)
       : walked_(walked), places_(places), natives_(natives), functions_(functions) {}
 
-  void settle(const Memory& stack);
+  void assign(const Memory& stack);
 
  private:
   // A native frame or an anchor that shows to which state the frames there belong.
@@ -26,7 +26,7 @@ class FrameOwners {
   };
   static constexpr std::size_t no_frame = ~std::size_t{0};
 
-  bool parts_are_settled();
+  bool parts_are_assigned();
   std::vector<Claim> claims(const Memory& stack);
   bool is_state(Address address, const Memory& memory) const;
   std::size_t region_of(const NativeFrame& native) const;
@@ -41,9 +41,9 @@ class FrameOwners {
   bool has_another_ = false;  // a frame belongs to a state that was not found
 };
 
-void FrameOwners::settle(const Memory& stack) {
+void FrameOwners::assign(const Memory& stack) {
   walked_.unclaimed = false;
-  if (natives_.empty() || parts_are_settled()) return;
+  if (natives_.empty() || parts_are_assigned()) return;
   std::vector<Claim> all = claims(stack);
   if (all.empty()) {
     // No frame shows a state. A state that is only guessed needs at least frames of the core, and no
@@ -61,7 +61,7 @@ void FrameOwners::settle(const Memory& stack) {
 }
 
 // Are all states anchored, and all frames within what their anchors bound?
-bool FrameOwners::parts_are_settled() {
+bool FrameOwners::parts_are_assigned() {
   Address end = 0;
   std::size_t anchored = 0, unclear = 0;
   for (std::size_t i = 0; i < walked_.walked; ++i) {
@@ -93,7 +93,7 @@ std::size_t FrameOwners::owner_by_entry(const NativeFrame& native) const {
   const std::size_t region = region_of(native);
   if (native.function == 0 || (region != no_frame && walked_.states[region].walk.left_out != 0)) return owner;
   for (std::size_t i = 0; i < walked_.walked; ++i) {
-    const auto is_this = [&](const LuaCall& call) { return !call.is_lua && call.entry == native.function; };
+    const auto is_this = [&](const LuaCall& call) { return !call.is_lua() && call.entry == native.function; };
     if (walked_.states[i].activation.lua->state().always_anchored ||
         std::ranges::none_of(walked_.states[i].walk.calls, is_this))
       continue;
@@ -193,9 +193,9 @@ void FrameOwners::put_in_order() {
 
 }  // namespace
 
-void settle_owners(Walked& walked, StatePlaces& places, const std::vector<NativeFrame>& natives,
+void assign_owners(Walked& walked, StatePlaces& places, const std::vector<NativeFrame>& natives,
                    const NativeFunctions& functions, const Memory& stack) {
-  FrameOwners(walked, places, natives, functions).settle(stack);
+  FrameOwners(walked, places, natives, functions).assign(stack);
 }
 
 }  // namespace luaspy

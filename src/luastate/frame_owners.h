@@ -17,7 +17,7 @@ namespace luaspy {
 
 // Makes `parts` of the states and moves those that run on the thread to the front. `stack`: the
 // memory read in the stop. `places` learns from it.
-void settle_owners(Walked& walked, StatePlaces& places, const std::vector<NativeFrame>& natives,
+void assign_owners(Walked& walked, StatePlaces& places, const std::vector<NativeFrame>& natives,
                    const NativeFunctions& functions, const Memory& stack);
 
 }  // namespace luaspy

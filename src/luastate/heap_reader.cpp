@@ -4,17 +4,9 @@
 #include <limits>
 
 #include "luastate/circle.h"
-#include "luastate/lua.h"
 #include "luastate/strings.h"
 
 namespace luaspy {
-
-std::string_view name(ObjectType type) {
-  constexpr std::string_view names[] = {"string",    "table",     "Lua function", "C function", "userdata",
-                                        "coroutine", "prototype", "upvalue",      "cdata",      "trace"};
-  static_assert(std::size(names) == object_types);
-  return names[static_cast<std::size_t>(type)];
-}
 
 namespace {
 
@@ -40,7 +32,7 @@ bool is_object(const Value& value) {
 // Follows a list until `visit` returns false. True if its end was reached; `most`: of objects, and how
 // many are left.
 template <typename Visit>
-bool follow(const Memory& memory, const Lua& lua, Address first, std::uint64_t& most, Visit visit) {
+bool follow(const Memory& memory, const LuaHeap& lua, Address first, std::uint64_t& most, Visit visit) {
   Circle circle;
   for (Address object = first; object != 0;) {
     ObjectHead head;

@@ -4,6 +4,8 @@
 #include <functional>
 #include <utility>
 
+#include "luastate/strings.h"
+
 namespace luaspy {
 namespace {
 

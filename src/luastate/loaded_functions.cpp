@@ -8,6 +8,7 @@
 
 #include "base/page_cache.h"
 #include "base/text.h"
+#include "luastate/strings.h"
 #include "luastate/tokens.h"
 
 namespace luaspy {
@@ -77,7 +78,7 @@ class LoadedFunctions::Reading {
       std::string name = printable(key, longest);
       if (value.type == Value::Type::table)
         modules.push_back({into_.kept(name == "_G" ? std::string() : std::move(name)), value.word});
-      else take(value, {}, name, Level::module);
+      else add_function(value, {}, name, Level::module);
     });
     for (const Found& module : modules) modules_.insert(module.table);
     add_global_names(modules);
@@ -122,7 +123,7 @@ class LoadedFunctions::Reading {
     for (const auto& [key, value] : entries) {
       const bool is_meta = key.starts_with("__");
       if (table.is_metatable && !is_meta) continue;
-      if (value.type != Value::Type::table) take(value, name, key, level);
+      if (value.type != Value::Type::table) add_function(value, name, key, level);
       else if (!table.is_metatable && level != Level::part) note_table(key, value.word, name, level);
     }
     if (metatable != 0 && level < Level::part) parts_.push_back({name, metatable, true});
@@ -154,7 +155,7 @@ class LoadedFunctions::Reading {
     return is;
   }
 
-  void take(const Value& value, std::string_view table, const std::string& key, Level level) {
+  void add_function(const Value& value, std::string_view table, const std::string& key, Level level) {
     if (value.type != Value::Type::function && value.type != Value::Type::light_function) return;
     const bool is_light = value.type == Value::Type::light_function;
     const auto function = is_light ? std::optional(luaspy::Function{0, value.word})

@@ -130,7 +130,7 @@ void Locator::defer(Address word) {
 
 // Decides what to do with a stack word that a lua_State could be at; most words are not, and the
 // caller has filtered those. True: the word is known to have been a state, and is looked at.
-bool Locator::meet(const Memory& memory, Address word, bool as_before, const ThreadStack& stack, Unknown unknown) {
+bool Locator::observe(const Memory& memory, Address word, bool as_before, const ThreadStack& stack, Unknown unknown) {
   const Address place = word - stack.start;
   const bool on_stack = place < stack.bytes.size() && stack.bytes.size() - place >= state_head_size;
   const bool seen = has_been_state(word);
@@ -333,10 +333,10 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     return word >= lowest_address && word >= lowest_ && word < highest_short_ && word % 8 == 0;
   };
   const auto consider = [&](Address word, const auto& as_before) {
-    bool mentions = in_range(word) && meet(memory, word, as_before(), stack, unknown);
+    bool mentions = in_range(word) && observe(memory, word, as_before(), stack, unknown);
     if (!short_references) return mentions;
-    if (in_short_range(word & 0xffffffff)) mentions |= meet(memory, word & 0xffffffff, as_before(), stack, unknown);
-    if (in_short_range(word >> 32)) mentions |= meet(memory, word >> 32, as_before(), stack, unknown);
+    if (in_short_range(word & 0xffffffff)) mentions |= observe(memory, word & 0xffffffff, as_before(), stack, unknown);
+    if (in_short_range(word >> 32)) mentions |= observe(memory, word >> 32, as_before(), stack, unknown);
     return mentions;
   };
   if (before_mentions != nullptr) {

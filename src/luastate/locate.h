@@ -151,7 +151,7 @@ class Locator {
   // Calls `visit` for what looks like a main thread, until it returns false.
   void visit_main_threads(const Memory& memory, const AddressSpace& space, std::uint64_t most,
                           const std::function<bool(const MainThread&)>& visit) const;
-  bool meet(const Memory& memory, Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
+  bool observe(const Memory& memory, Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
   bool is_met(Address word) const;
   void leave_out(Address word);
   void defer(Address word);

@@ -14,7 +14,7 @@ LuaReader::LuaReader(const Memory& live, const Memory& objects, WalkLimits limit
     : locator_(machine),
       state_places_(machine),
       names_(live),
-      readers_(make_state_readers(live, objects, machine)),
+      readers_(make_stack_walkers(live, objects, machine)),
       limits_(limits) {}
 
 void LuaReader::try_rows(std::vector<const Lua*> rows) {
@@ -129,7 +129,7 @@ const Trace* LuaReader::trace_at(const Walked& walked, Address pc) {
 
 void LuaReader::settle(Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions,
                        const LookMemory& look) {
-  settle_owners(walked, state_places_, natives, functions, look.objects);
+  assign_owners(walked, state_places_, natives, functions, look.objects);
   for (std::size_t i = 0; i < walked.running; ++i) {
     RunningState& state = walked.states[i];
     reader_of(state.activation).settle(state, i == 0, natives, functions, look, limits_);

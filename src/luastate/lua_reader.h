@@ -15,8 +15,8 @@
 #include "luastate/names.h"
 #include "luastate/native_functions.h"
 #include "luastate/running.h"
+#include "luastate/stack_walker.h"
 #include "luastate/state_places.h"
-#include "luastate/state_reader.h"
 
 namespace luaspy {
 
@@ -88,7 +88,7 @@ class LuaReader {
   static std::vector<HeapReading> heaps(const Walked& walked, const Memory& stopped);
 
   // How the implementation reads a state.
-  StateReader& reader_of(const Activation& state) const {
+  StackWalker& reader_of(const Activation& state) const {
     return *readers_[static_cast<std::size_t>(state.lua->kind())];
   }
 
@@ -117,7 +117,7 @@ class LuaReader {
   std::unordered_map<Address, const Lua*> seen_;  // by global_State: the states that were walked
   StatePlaces state_places_;
   Names names_;
-  std::array<std::unique_ptr<StateReader>, lua_kinds> readers_;  // by Lua::kind()
+  std::array<std::unique_ptr<StackWalker>, lua_kinds> readers_;  // by Lua::kind()
   KnownFunctions known_functions_;
   CopyPolicy copy_policy_;
   LastingFunctions lasting_functions_;

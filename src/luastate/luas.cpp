@@ -4,10 +4,10 @@
 
 #include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/luajit_opcodes.h"
-#include "luastate/luajit/luajit_reader.h"
+#include "luastate/luajit/luajit_stack_walker.h"
 #include "luastate/puc/puc_lua.h"
 #include "luastate/puc/puc_opcodes.h"
-#include "luastate/puc/puc_reader.h"
+#include "luastate/puc/puc_stack_walker.h"
 
 namespace luaspy {
 
@@ -50,11 +50,11 @@ std::vector<const Lua*> all_rows() {
   return rows;
 }
 
-std::array<std::unique_ptr<StateReader>, lua_kinds> make_state_readers(const Memory& live, const Memory& objects,
+std::array<std::unique_ptr<StackWalker>, lua_kinds> make_stack_walkers(const Memory& live, const Memory& objects,
                                                                        const Machine& machine) {
-  std::array<std::unique_ptr<StateReader>, lua_kinds> readers;
-  readers[static_cast<std::size_t>(LuaKind::puc)] = std::make_unique<PucReader>(live, machine);
-  readers[static_cast<std::size_t>(LuaKind::luajit)] = std::make_unique<LuajitReader>(objects, machine);
+  std::array<std::unique_ptr<StackWalker>, lua_kinds> readers;
+  readers[static_cast<std::size_t>(LuaKind::puc)] = std::make_unique<PucStackWalker>(live, machine);
+  readers[static_cast<std::size_t>(LuaKind::luajit)] = std::make_unique<LuajitStackWalker>(objects, machine);
   return readers;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Every Lua that luaspy reads. The only place that knows both implementations, puc/ and luajit/.
+// Every Lua that luaspy reads: makes what both implementations, puc/ and luajit/, have. Beside it, only what
+// looks at their machine code includes anything of these (tests/layering.cmake).
 
 #include <array>
 #include <memory>
@@ -7,7 +8,7 @@
 #include <vector>
 
 #include "luastate/lua.h"
-#include "luastate/state_reader.h"
+#include "luastate/stack_walker.h"
 
 namespace luaspy {
 
@@ -21,7 +22,7 @@ std::vector<const Lua*> all_rows();
 // A reader of each kind, for one target. `live`: its memory as it is now. `objects`: the same, but
 // it may keep what was read since the look began. `machine`: its processor. All must outlive the
 // readers.
-std::array<std::unique_ptr<StateReader>, lua_kinds> make_state_readers(const Memory& live, const Memory& objects,
+std::array<std::unique_ptr<StackWalker>, lua_kinds> make_stack_walkers(const Memory& live, const Memory& objects,
                                                                        const Machine& machine);
 
 }  // namespace luaspy

@@ -85,9 +85,9 @@ const Prototype* Names::prototype(const Lua& lua, const LuaCall& call) {
 
 std::string Names::called_as(const Context& context, const LuaCall& call, const LuaCall* caller) {
   if (caller == nullptr || call.tail) return {};
-  if (caller->finalizer) return "__gc";
-  if (caller->hooked) return "hook";
-  if (!caller->is_lua) return {};
+  if (caller->inner == LuaCall::Inner::finalizer) return "__gc";
+  if (caller->inner == LuaCall::Inner::hook) return "hook";
+  if (!caller->is_lua()) return {};
   if (!context.lua.is_named_by_caller(call)) return {};
   Entry* const from = entry(context.lua, *caller);
   if (from == nullptr) return {};
@@ -117,7 +117,7 @@ bool Names::is_true(Called& called, const Context& context, const LuaCall& call,
   };
   if (called.verdicts.size() >= most_verdicts) called.verdicts.clear();
   const Called::Verdict unseen = {.is_true = called.is_general};
-  Called::Verdict& verdict = called.verdicts.try_emplace(call.is_lua ? call.proto : call.key, unseen).first->second;
+  Called::Verdict& verdict = called.verdicts.try_emplace(call.is_lua() ? call.proto : call.key, unseen).first->second;
   if (called.path.root == ValuePath::Root::slot && called.path.keys.empty()) {
     const Callee now = look();
     verdict.is_true |= now == Callee::same;
@@ -133,7 +133,7 @@ bool Names::is_true(Called& called, const Context& context, const LuaCall& call,
 
 Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc) {
   Frame frame;
-  if (!call.is_lua) {
+  if (!call.is_lua()) {
     frame.kind = Frame::Kind::c;
     frame.name = c_name(context, call, caller);
     return frame;
@@ -150,7 +150,7 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
     without_place_.no_debug_info += frame.file == "?";
     frame.line_defined = proto.line_defined;
     frame.line = proto.line(call.index_of(pc));
-    settle(context.lua, *known);
+    identify(context.lua, *known);
     FunctionName name = proto.is_main() ? FunctionName{"main chunk"} : lua_name(context, *known, call, caller);
     if (!proto.is_main() && proto.line_defined != 0) {
       // A file that is loaded twice has each of its functions once; chunks made of one template are others.
@@ -231,7 +231,7 @@ std::pair<Value::Type, Value::Type> Names::first_upvalues(const Context& context
 }
 
 Address Names::ffi_function(const Context& context, const LuaCall& call, const LuaCall* caller) {
-  if (call.is_lua || caller == nullptr || !caller->is_lua || !context.lua.hides_tail_calls()) return 0;
+  if (call.is_lua() || caller == nullptr || !caller->is_lua() || !context.lua.hides_tail_calls()) return 0;
   const Entry* const from = entry(context.lua, *caller);
   if (from == nullptr) return 0;
   const auto pc = static_cast<std::size_t>(caller->index_of(caller->saved_pc));
@@ -298,8 +298,8 @@ void Names::note_children(const Lua& lua, const Prototype& parent) {
 
 // The functions inside this one are numbered before the first of them is asked for, if this one is
 // named first. So callers must be named before their callees.
-void Names::settle(const Lua& lua, Entry& entry) {
-  if (entry.is_settled || (stands_still_ && entry.identity != 0)) return;
+void Names::identify(const Lua& lua, Entry& entry) {
+  if (entry.is_identified || (stands_still_ && entry.identity != 0)) return;
   Prototype& prototype = entry.prototype;
   const std::uint32_t identity = prototype.identity();
   const Twins::Twin* const twin = twins_.find(prototype.address, identity);
@@ -315,7 +315,7 @@ void Names::settle(const Lua& lua, Entry& entry) {
   twins_.read_children(lua, memory_, prototype, entry.mark, definition);
   note_children(lua, prototype);
   if (stands_still_) return;
-  entry.is_settled = true;
+  entry.is_identified = true;
   prototype.children.clear();
 }
 

@@ -67,7 +67,7 @@ class Names {
   // is none or it is not known. `pc` is the next instruction of a Lua call. A C function without a
   // name gets an empty name.
   //
-  // LuaJIT has none of LuaCall.tail, hooked and finalizer. A name that the caller's expression does
+  // LuaJIT has none of LuaCall.tail, and LuaCall.inner is always `called`. A name that the caller's expression does
   // not confirm is therefore left out (luajit/callee.h). LuaCall.fresh means there that the
   // function was called through a C frame (FRAME_C, FRAME_CP).
   Frame frame(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc);
@@ -107,7 +107,7 @@ class Names {
     bool is_told_apart = false;               // from others of its identity, by its name
     std::string file;                         // chunk_name() of its source
     std::string defined_as;                   // the name in its Definition
-    bool is_settled = false;                  // its Definition was searched, and its functions were told apart
+    bool is_identified = false;               // its Definition was searched, and its functions were told apart
     bool was_missed = false;                  // it was not in package.loaded when it was first looked for
     std::uint64_t fingerprint = 0;            // of the Prototype
     std::size_t size = 0;                     // about as many bytes
@@ -121,7 +121,7 @@ class Names {
   std::pair<Value::Type, Value::Type> first_upvalues(const Context& context, const LuaCall& call) const;
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
-  void settle(const Lua& lua, Entry& entry);
+  void identify(const Lua& lua, Entry& entry);
   void note_children(const Lua& lua, const Prototype& parent);
   void tell_apart(Entry& entry, const std::string& called_as);
 

@@ -38,7 +38,7 @@ std::vector<Address> Walked::c_entries() const {
   std::vector<Address> entries;
   for (const RunningState& state : on_thread()) {
     for (const LuaCall& call : state.walk.calls) {
-      if (!call.is_lua) entries.push_back(call.entry);
+      if (!call.is_lua()) entries.push_back(call.entry);
     }
   }
   return entries;

@@ -48,7 +48,7 @@ struct RunningState {
   Activation activation;
   bool anchored = false;  // found by its anchor; false: it may run here, or is only guessed
   LuaWalk walk;
-  std::unique_ptr<StateNotes> notes;  // set by StateReader::read(), by which they may be reused
+  std::unique_ptr<StateNotes> notes;  // set by StackWalker::read(), by which they may be reused
 };
 
 // The states that run on a thread, with their calls. LuaReader::walk() makes it;

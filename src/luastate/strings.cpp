@@ -4,16 +4,12 @@
 #include <array>
 #include <limits>
 
-#include "luastate/lua.h"
-
 namespace luaspy {
 namespace {
 
 constexpr std::uint64_t longest_string = std::uint64_t{1} << 46;
 
 }  // namespace
-
-std::size_t StringBatch::header_size() const { return lua_.string_header_size(); }
 
 std::optional<StringBatch::Text> StringBatch::text_of(Address object, std::span<const std::byte> header) const {
   const std::optional<Characters> characters = lua_.characters(header);
@@ -81,7 +77,7 @@ std::size_t StringBatch::read_pointers(std::span<std::optional<Text>> places) {
   return wanted.size() * sizeof(Address);
 }
 
-std::optional<std::string> read_string(const Memory& memory, const Lua& lua, Address address, std::size_t limit) {
+std::optional<std::string> read_string(const Memory& memory, const LuaValues& lua, Address address, std::size_t limit) {
   std::optional<std::string> result;
   std::size_t bytes_left = std::numeric_limits<std::size_t>::max();
   StringBatch(memory, lua, limit).read(std::span(&address, 1), bytes_left, [&](std::size_t, std::string text) {
@@ -90,7 +86,7 @@ std::optional<std::string> read_string(const Memory& memory, const Lua& lua, Add
   return result;
 }
 
-std::optional<std::uint64_t> string_length(const Memory& memory, const Lua& lua, Address address) {
+std::optional<std::uint64_t> string_length(const Memory& memory, const LuaValues& lua, Address address) {
   std::array<std::byte, 64> bytes;
   const auto header = std::span(bytes).first(std::min(lua.string_header_size(), bytes.size()));
   if (!plausible_pointer(address, lua.string_alignment()) || !memory.read(address, header)) return std::nullopt;

@@ -9,16 +9,9 @@
 #include <vector>
 
 #include "base/memory.h"
+#include "luastate/lua_values.h"
 
 namespace luaspy {
-
-class Lua;
-
-// What a string's header says of its characters.
-struct Characters {
-  std::uint64_t length = 0;  // bytes
-  bool by_pointer = false;   // a pointer to them follows the header; false: they do themselves
-};
 
 inline constexpr std::size_t string_limit = 200;  // characters of a string that are kept
 
@@ -26,7 +19,8 @@ inline constexpr std::size_t string_limit = 200;  // characters of a string that
 // there are any; characters.
 class StringBatch {
  public:
-  StringBatch(const Memory& memory, const Lua& lua, std::size_t limit) : memory_(memory), lua_(lua), limit_(limit) {}
+  StringBatch(const Memory& memory, const LuaValues& lua, std::size_t limit)
+      : memory_(memory), lua_(lua), limit_(limit) {}
 
   // Calls `store(index, text)` for every string that could be read, in order. Subtracts what was
   // read from `bytes_left`, and reads only strings that certainly fit into it.
@@ -51,7 +45,7 @@ class StringBatch {
     Address pointer = 0;
     std::size_t size = 0;
   };
-  std::size_t header_size() const;
+  std::size_t header_size() const { return lua_.string_header_size(); }
   std::optional<Text> text_of(Address object, std::span<const std::byte> header) const;
   std::size_t read_some(std::span<const Address> objects);
   std::size_t read_headers(std::span<const Address> objects, std::span<std::optional<Text>> places);
@@ -61,17 +55,17 @@ class StringBatch {
   void run(Answer answer);
 
   const Memory& memory_;
-  const Lua& lua_;
+  const LuaValues& lua_;
   std::size_t limit_;
   std::vector<Memory::Request> requests_;
   std::vector<std::optional<std::string>> texts_;
 };
 
 // The characters of the string at `address`, cut at `limit` bytes.
-std::optional<std::string> read_string(const Memory& memory, const Lua& lua, Address address,
+std::optional<std::string> read_string(const Memory& memory, const LuaValues& lua, Address address,
                                        std::size_t limit = string_limit);
 
 // The length of the string at `address` in bytes; nullopt if there is none.
-std::optional<std::uint64_t> string_length(const Memory& memory, const Lua& lua, Address address);
+std::optional<std::uint64_t> string_length(const Memory& memory, const LuaValues& lua, Address address);
 
 }  // namespace luaspy

@@ -4,11 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "luastate/lua.h"
-
 namespace luaspy {
 
-void Twins::read_children(const Lua& lua, const Memory& memory, const Prototype& parent, std::uint64_t mark,
+void Twins::read_children(const LuaFunctions& lua, const Memory& memory, const Prototype& parent, std::uint64_t mark,
                           int definition) {
   constexpr std::size_t most_read = 512, most_twins = 1 << 14;
   if (parent.children.size() < 2 || twins_.size() >= most_twins) return;

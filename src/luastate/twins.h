@@ -6,11 +6,9 @@
 #include <unordered_map>
 
 #include "base/memory.h"
-#include "luastate/prototype.h"
+#include "luastate/lua_functions.h"
 
 namespace luaspy {
-
-class Lua;
 
 // Where a function is among those that begin on the same line of one parent.
 struct Siblings {
@@ -28,10 +26,11 @@ class Twins {
   };
 
   // Reads the functions that are defined in `parent` and remembers those that begin on one line.
-  // `mark`: that of the parent's Proto when it was read (Lua::mark); if it is another one
+  // `mark`: that of the parent's Proto when it was read (LuaFunctions::mark); if it is another one
   // afterwards, nothing is remembered. `definition`: as Siblings::parent. A parent that is read
   // again replaces what was known.
-  void read_children(const Lua& lua, const Memory& memory, const Prototype& parent, std::uint64_t mark, int definition);
+  void read_children(const LuaFunctions& lua, const Memory& memory, const Prototype& parent, std::uint64_t mark,
+                     int definition);
 
   // What is known of the Proto at this address, if it still is the same function: another one may
   // have come to its place.

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/memory.h"
+
 namespace luaspy {
 
 struct Value {
@@ -53,6 +55,19 @@ struct Value {
   bool is_any_number() const { return type == Type::integer || type == Type::number || type == Type::unknown_number; }
   std::int64_t integer() const { return static_cast<std::int64_t>(word); }
   bool is_object(Type which) const { return type == which && word != 0; }
+};
+
+// The program's own part of a userdata.
+struct Userdata {
+  Address bytes = 0;
+  Address metatable = 0;  // 0: none
+  bool is_file = false;   // LuaJIT: of the io library. PUC shows that only by its metatable.
+};
+
+// What a string's header says of its characters.
+struct Characters {
+  std::uint64_t length = 0;  // bytes
+  bool by_pointer = false;   // a pointer to them follows the header; false: they do themselves
 };
 
 }  // namespace luaspy

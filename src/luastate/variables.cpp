@@ -26,7 +26,7 @@ VariableReader::VariableReader(const Memory& memory, const Lua& lua, Address G, 
 CallVariables VariableReader::variables(std::size_t index, Address pc) {
   CallVariables result;
   const LuaCall& call = walk_.calls[index];
-  if (!call.is_lua) {
+  if (!call.is_lua()) {
     result.not_known = walk_.relocated ? "the stack is being moved" : std::string_view();
     if (result.not_known.empty()) add_slots(Variable::Kind::argument, "(C argument)", c_arguments(index), result);
     return result;
@@ -40,8 +40,8 @@ CallVariables VariableReader::variables(std::size_t index, Address pc) {
 
 CallVariables VariableReader::yielded() {
   CallVariables result;
-  const LuaCall* const caller = walk_.calls.empty() || walk_.calls[0].is_lua ? nullptr : walk_.caller_of(0);
-  if (caller == nullptr || !caller->is_lua || !caller->has_pc(caller->saved_pc)) return result;
+  const LuaCall* const caller = walk_.calls.empty() || walk_.calls[0].is_lua() ? nullptr : walk_.caller_of(0);
+  if (caller == nullptr || !caller->is_lua() || !caller->has_pc(caller->saved_pc)) return result;
   const Prototype* const prototype = names_.prototype(lua_, *caller);
   const auto pc = static_cast<std::size_t>(caller->index_of(caller->saved_pc));
   if (prototype == nullptr || pc >= prototype->code.size()) return result;
@@ -92,7 +92,7 @@ void VariableReader::add_locals(const LuaCall& call, const Prototype* prototype,
   for (; number < parameters; ++number) {
     if (!add(Variable::Kind::parameter, fmt::format("(parameter) {}", number + 1), slot(), result)) return;
   }
-  if (!call.is_vararg) return;
+  if (!call.is_vararg()) return;
   add_slots(Variable::Kind::vararg, "(vararg)", lua_.varargs(memory_, call, parameters), result);
 }
 

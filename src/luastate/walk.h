@@ -9,20 +9,22 @@ namespace luaspy {
 
 // One call, read and checked. Only numbers: names are found after the thread runs again.
 struct LuaCall {
-  bool is_lua = false;
+  enum class Kind : std::uint8_t { c, lua, lua_vararg };
+  Kind kind = Kind::c;
+  // What the call inside of it is to it. The instruction that it stands at says nothing of a debug hook or a __gc
+  // metamethod. While a hook runs, a __gc metamethod may be called, and then that is the call inside.
+  enum class Inner : std::uint8_t { called, hook, finalizer };
+  Inner inner = Inner::called;
   // A native frame of the VM was made for this call. PUC: luaV_execute was entered for this Lua
   // function.
   bool fresh = false;
   // Replaced its caller: the name it was called by is lost, and frames may be missing outside of
   // it.
   bool tail = false;
-  bool is_vararg = false;  // Lua
-  bool hooked = false;     // is running a debug hook
-  bool gap = false;        // the call outside of it could not be read
-  bool near = false;       // LuaJIT: in machine code; saved_pc is that of the nearest snapshot
+  bool gap = false;   // the call outside of it could not be read
+  bool near = false;  // LuaJIT, Lua: in machine code; saved_pc is that of the nearest snapshot
   // LuaJIT: machine code may keep its slots in registers; those on the stack are outdated.
   bool on_trace = false;
-  bool finalizer = false;   // the call inside of this one is a __gc metamethod
   int lost_tail_calls = 0;  // 5.1: the number of frames that tail calls replaced here
   Address ci = 0;           // PUC: its CallInfo; LuaJIT: its frame, the slot below its base
   // Stack slot that holds the function; 0: inlined into machine code, not on the stack.
@@ -41,8 +43,10 @@ struct LuaCall {
   // Lua: next instruction, from CallInfo; may be outdated in the innermost call (5.1, 5.4, 5.5).
   Address saved_pc = 0;
 
+  bool is_lua() const { return kind != Kind::c; }
+  bool is_vararg() const { return kind == Kind::lua_vararg; }
   bool has_pc(Address pc) const {
-    return is_lua && pc > code && pc <= code + 4 * std::uint64_t{size_code} && (pc - code) % 4 == 0;
+    return is_lua() && pc > code && pc <= code + 4 * std::uint64_t{size_code} && (pc - code) % 4 == 0;
   }
   // Index of the instruction being executed when the next one is at `pc`; 0 if the function is at
   // its entry.

@@ -39,7 +39,7 @@ class Merger {
     const auto& calls = walk().calls;
     std::size_t i = next_call_;
     if (native.function == 0) return calls.size();
-    while (i < calls.size() && (calls[i].is_lua || calls[i].entry != native.function)) ++i;
+    while (i < calls.size() && (calls[i].is_lua() || calls[i].entry != native.function)) ++i;
     return i;
   }
 
@@ -57,7 +57,7 @@ class Merger {
     if (first == here) {
       next_call_ = first_call();
       for (std::size_t i = next_call_; i < call_count(); ++i)
-        merged_.fresh_calls += walk().calls[i].fresh && (walk().calls[i].is_lua || walk().has_owners);
+        merged_.fresh_calls += walk().calls[i].fresh && (walk().calls[i].is_lua() || walk().has_owners);
     }
     run_calls(end);
     next_call = next_call_;
@@ -134,7 +134,7 @@ class Merger {
     merged_.not_running += static_cast<int>(call - next_call_);
     for (; next_call_ < call; ++next_call_) {
       const LuaCall& left_out = walk().calls[next_call_];
-      merged_.fresh_calls -= left_out.is_lua && left_out.fresh;
+      merged_.fresh_calls -= left_out.is_lua() && left_out.fresh;
     }
     return true;
   }
@@ -150,14 +150,14 @@ class Merger {
   // just calling has none, but an earlier call of the same function may have one.
   bool runs_no_call(std::size_t end) const {
     const auto calls = std::span(walk().calls).subspan(next_call_);
-    if (walk().has_owners || goes_on_ || walk().left_out != 0 || calls.empty() || calls[0].is_lua) return false;
+    if (walk().has_owners || goes_on_ || walk().left_out != 0 || calls.empty() || calls[0].is_lua()) return false;
     const auto outer = std::span(natives_).subspan(native_ + 1, end - native_ - 1);
     const auto count = [](const auto& all, auto is) { return std::ranges::count_if(all, is); };
     const auto frames = count(outer, [&](const NativeFrame& native) { return native.function == calls[0].entry; });
     if (frames == 0) return false;
-    const auto same = count(calls, [&](const LuaCall& call) { return !call.is_lua && call.entry == calls[0].entry; });
+    const auto same = count(calls, [&](const LuaCall& call) { return !call.is_lua() && call.entry == calls[0].entry; });
     const auto executes = 1 + count(outer, [&](const NativeFrame& native) { return functions_.executes_lua(native); });
-    const auto fresh = count(calls, [](const LuaCall& call) { return call.is_lua && call.fresh; });
+    const auto fresh = count(calls, [](const LuaCall& call) { return call.is_lua() && call.fresh; });
     return frames >= same || executes > fresh;
   }
 
@@ -172,8 +172,8 @@ class Merger {
       while (next_call_ < call_count() && walk().calls[next_call_].owner < native.cfa) take_call(native_);
     } else {
       ++merged_.execute_frames;
-      while (next_call_ < call_count() && !walk().calls[next_call_].is_lua) take_call(MergedFrame::no_native);
-      while (next_call_ < call_count() && walk().calls[next_call_].is_lua) {
+      while (next_call_ < call_count() && !walk().calls[next_call_].is_lua()) take_call(MergedFrame::no_native);
+      while (next_call_ < call_count() && walk().calls[next_call_].is_lua()) {
         const bool fresh = walk().calls[next_call_].fresh;
         take_call(native_);
         if (fresh) break;
@@ -190,7 +190,7 @@ class Merger {
   void take_call(std::size_t native) {
     if (walk().left_out != 0 && next_call_ == walk().cut_at)
       push_call(MergedFrame::Kind::left_out, MergedFrame::no_native);
-    if (!walk().calls[next_call_].is_lua && native == MergedFrame::no_native) ++merged_.unpaired_c_calls;
+    if (!walk().calls[next_call_].is_lua() && native == MergedFrame::no_native) ++merged_.unpaired_c_calls;
     push_call(MergedFrame::Kind::call, native);
     ++next_call_;
     any_anchor_ = true;

@@ -45,7 +45,7 @@ void learn_pcs(const LuaReader& lua, const Joined& joined, const Memory& stopped
     if (frame.kind != MergedFrame::Kind::call) continue;
     const RunningState& state = joined.state_of(frame);
     const LuaCall& call = state.walk.calls[frame.call];
-    if (call.is_lua && frame.native != MergedFrame::no_native && frame.native != last) {
+    if (call.is_lua() && frame.native != MergedFrame::no_native && frame.native != last) {
       last = frame.native;
       if (!innermost) lua.reader_of(state.activation).learn_pc(joined.from.natives[frame.native], call, stopped);
     }
@@ -105,7 +105,7 @@ Joined join(LuaReader& lua, const NativeFunctions& functions, Matched matched, c
     const RunningState& state = joined.state_of(frame);
     const LuaCall& call = state.walk.calls[frame.call];
     found = {&state.activation, &state.walk, frame.call,
-             call.is_lua ? pc_of(lua, functions, joined, frame, stopped) : 0};
+             call.is_lua() ? pc_of(lua, functions, joined, frame, stopped) : 0};
     joined.calls.resize(joined.calls.size() + markers_outside(call).size());
   }
   std::ranges::reverse(joined.calls);

@@ -4,7 +4,7 @@
 // whatever register numbers occur.
 
 #include "unwind/call_frame_entry.h"
-#include "unwind/frame_table.h"
+#include "unwind/frame_row.h"
 
 namespace luaspy {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "unwind/frame_table.h"
+#include "unwind/frame_row.h"
 #include "unwind/module.h"
 
 namespace luaspy {

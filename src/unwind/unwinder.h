@@ -1,6 +1,6 @@
 #pragma once
 // Native frames from registers and stack bytes: by the call frame information in the modules'
-// files, as rows (frame_table.h) or, where rows cannot express it, by libunwind; and by scanning
+// files, as rows (frame_row.h) or, where rows cannot express it, by libunwind; and by scanning
 // for return addresses where a function has no such information.
 
 #include <map>

@@ -210,7 +210,7 @@ class Judge {
     const std::vector<Segment> segments = pieces_.segments();
     if (segments.empty() || segments[0].walk->calls.empty()) return Place::elsewhere;
     const LuaWalk& walk = *segments[0].walk;
-    if (walk.innermost_dropped != 0 || !walk.calls[0].is_lua || pieces_.natives().empty() || !shows_innermost())
+    if (walk.innermost_dropped != 0 || !walk.calls[0].is_lua() || pieces_.natives().empty() || !shows_innermost())
       return Place::elsewhere;
     return pieces_.executes(pieces_.natives()[0]) ? Place::inside : Place::below;
   }

@@ -382,7 +382,7 @@ class Judge {
     for (const Segment& segment : segments) {
       text += fmt::format("; state to {:#x}:", segment.boundary);
       for (const LuaCall& call : segment.walk->calls) {
-        if (call.fresh) text += fmt::format(" {}{:#x}", call.is_lua ? "" : "C ", call.owner);
+        if (call.fresh) text += fmt::format(" {}{:#x}", call.is_lua() ? "" : "C ", call.owner);
       }
     }
     return text;
@@ -448,7 +448,7 @@ class Judge {
     if (!segments.empty()) {
       for (const LuaCall& call : segments[0].walk->calls) {
         if (call.func != 0) break;
-        count += call.is_lua;
+        count += call.is_lua();
       }
     }
     return count;

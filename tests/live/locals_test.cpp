@@ -85,7 +85,7 @@ class Looker {
       const Activation& state = *frame->state;
       const LuaCall& call = frame->walk->calls[frame->call];
       Look::Call& added = look.calls.emplace_back();
-      added.is_lua = call.is_lua;
+      added.is_lua = call.is_lua();
       if (const auto place = state.lua->place(target_.memory(), call.proto))
         added.place = fmt::format("{}:{}", chunk_name(place->source), place->line_defined);
       VariableReader variables(target_.memory(), *state.lua, state.G, state.L, *frame->walk, names_, limits, room);

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "compare.h"
-#include "luastate/puc/layout.h"
+#include "luastate/puc/layouts.h"
 
 inline void expect_field(const char* name, std::size_t expected, luaspy::Offset got) {
   expect_at(name, static_cast<int>(expected), static_cast<int>(got), 0, 0);

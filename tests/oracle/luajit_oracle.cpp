@@ -26,9 +26,9 @@ extern "C" {
 #include "luajit_script.h"
 #include "luastate/bytecode.h"
 #include "luastate/luajit/layouts.h"
+#include "luastate/luajit/luajit_functions.h"
 #include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/luajit_opcodes.h"
-#include "luastate/luajit/luajit_prototype.h"
 #include "luastate/luajit/luajit_tables.h"
 #include "luastate/names.h"
 #include "script.h"
@@ -68,8 +68,8 @@ LuaCall call_of(const inside_frame& frame, Address G) {
   call.func = frame.slot;
   call.closure = frame.function;
   call.fresh = frame.from_c != 0;
-  call.is_lua = frame.proto != 0;
-  if (!call.is_lua) {
+  if (frame.proto != 0) call.kind = LuaCall::Kind::lua;
+  if (!call.is_lua()) {
     call.entry = frame.entry;
     call.key = c_function_key(layout, G, frame.pc, frame.entry);
     return call;
@@ -182,18 +182,18 @@ void compare_frame(lua_State* L, Names& names, const Level& level, const Level* 
   const Frame frame = names.frame({lua, G, memory}, level.call, caller != nullptr ? &caller->call : nullptr,
                                   level.call.saved_pc);
   const int line = level.ar.linedefined;
-  if (level.call.is_lua && std::string_view(level.ar.what) == "main")
+  if (level.call.is_lua() && std::string_view(level.ar.what) == "main")
     return expect_at("frame", "main chunk", frame.name, line, 0);
   std::string got = frame.name == "function" ? "" : frame.name;
-  const bool is_called = caller != nullptr && caller->call.is_lua && !level.call.fresh && caller->frame.position >= 0;
+  const bool is_called = caller != nullptr && caller->call.is_lua() && !level.call.fresh && caller->frame.position >= 0;
   std::string said = level.ar.name != nullptr ? printable(cut(level.ar.name)) : "";
   if (said == "?") said.clear();
   if (said == "(for generator)") said = iterator_name;
   // Its name in package.loaded is right, whatever an instruction calls it.
   if (!got.empty() && leads_to(L, got, level.call.closure)) return;
   if (!is_called)
-    return caller != nullptr && caller->call.is_lua && !level.call.fresh ? void()
-                                                                         : expect_at("frame", "", got, line, 0);
+    return caller != nullptr && caller->call.is_lua() && !level.call.fresh ? void()
+                                                                           : expect_at("frame", "", got, line, 0);
   const Entered* known = nullptr;
   if (hooked) {
     const auto found = entered.find({L, level.frame.base_slot});
@@ -231,8 +231,8 @@ int check(lua_State* L) {
     const Level& level = levels[i];
     const Level* caller = i + 1 < levels.size() ? &levels[i + 1] : nullptr;
     ++count.frames;
-    if (level.call.is_lua) compare_function(level, LuajitLua(layout).prototype(OwnMemory(), level.call.proto));
-    const bool is_called = caller != nullptr && caller->call.is_lua && caller->frame.position >= 0;
+    if (level.call.is_lua()) compare_function(level, LuajitLua(layout).prototype(OwnMemory(), level.call.proto));
+    const bool is_called = caller != nullptr && caller->call.is_lua() && caller->frame.position >= 0;
     if (is_called) {
       const auto prototype = LuajitLua(layout).prototype(OwnMemory(), caller->call.proto);
       std::optional<CallName> name;
@@ -254,9 +254,9 @@ int loaded(lua_State* L) {
   if (*ar.what != 'C' && ar.linedefined != -1) return 0;
   struct inside_frame frame {};
   LuaCall call;
-  call.is_lua = *ar.what != 'C';
+  if (*ar.what != 'C') call.kind = LuaCall::Kind::lua;
   call.key = read ? read->key : 0;
-  if (call.is_lua) {
+  if (call.is_lua()) {
     frame.function = function, frame.proto = inside_prototype(L, 2),
     frame.pc = frame.proto + static_cast<Address>(inside.prototype_size);
     call = call_of(frame, G);

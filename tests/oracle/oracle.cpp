@@ -31,7 +31,7 @@ extern "C" {
 #include "heap_fields.h"
 #include "luastate/bytecode.h"
 #include "luastate/prototype.h"
-#include "luastate/puc/layout.h"
+#include "luastate/puc/layouts.h"
 #include "luastate/puc/puc_lua.h"
 #include "luastate/puc/puc_opcodes.h"
 #include "luastate/puc/walk_puc.h"
@@ -147,7 +147,7 @@ void compare_walk(lua_State* co) {
     const LuaCall call = i < walk.calls.size() ? walk.calls[i] : LuaCall{};
     ++i;
     expect("CallInfo", number(ci), std::to_string(call.ci), nullptr, level);
-    expect("is Lua", isLua(ci) ? 1 : 0, call.is_lua, nullptr, level);
+    expect("is Lua", isLua(ci) ? 1 : 0, call.is_lua(), nullptr, level);
     lua_getinfo(co, "f", &ar);
     if (isLua(ci)) {
       expect("Proto", number(proto_of(ci)), std::to_string(call.proto), nullptr, level);

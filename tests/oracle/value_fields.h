@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "compare.h"
-#include "luastate/puc/layout.h"
+#include "luastate/puc/layouts.h"
 
 namespace value_fields {
 

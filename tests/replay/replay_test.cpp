@@ -472,7 +472,7 @@ TEST_CASE("a call of another function that a C function's CallInfo still has ins
     };
     const LuaWalk whole = walk_now();
     REQUIRE((infos.size() > 2 && whole.innermost_dropped == 0 && whole.calls.size() > 1));
-    if (!whole.calls[0].is_lua || whole.calls[0].fresh || !whole.calls[1].is_lua) continue;
+    if (!whole.calls[0].is_lua() || whole.calls[0].fresh || !whole.calls[1].is_lua()) continue;
     INFO(file);
     const auto set_status = [&](Address ci, std::uint32_t on, std::uint32_t off) {
       const Address at = ci + row.ci_callstatus;
@@ -489,7 +489,7 @@ TEST_CASE("a call of another function that a C function's CallInfo still has ins
     const LuaWalk linked = walk_now();
     CHECK(linked.innermost_dropped == 1);
     REQUIRE(linked.calls.size() == whole.calls.size() - 1);
-    CHECK(!linked.calls[0].is_lua);
+    CHECK(!linked.calls[0].is_lua());
     set_status(infos[0], row.status.fresh, row.status.reentry);
     CHECK(walk_now().calls.size() == whole.calls.size());
     ++tried;

@@ -1,5 +1,7 @@
 #include "luastate/luajit/callee.h"
 
+#include "luastate/luajit/luajit_functions.h"
+#include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/luajit_tables.h"
 
 namespace luaspy {
@@ -97,13 +99,13 @@ Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayou
   const auto compare = [](Address expected, Address found) { return expected == found ? Callee::same : Callee::other; };
   if (path.root == ValuePath::Root::closure && path.keys.empty()) {
     const Address proto = evaluation.constant(path.index);
-    return proto == 0 ? Callee::unknown : compare(callee.is_lua ? callee.proto : 0, proto);
+    return proto == 0 ? Callee::unknown : compare(callee.is_lua() ? callee.proto : 0, proto);
   }
   const auto is_callee = [&](std::uint64_t value) {
     const Address function = object_of(layout, value, luajit::gct_function);
     const auto found = function != 0 ? read_function(live, layout, G, function) : std::nullopt;
     if (!found) return Callee::unknown;
-    return callee.is_lua ? compare(callee.proto, found->proto) : compare(callee.key, found->key);
+    return callee.is_lua() ? compare(callee.proto, found->proto) : compare(callee.key, found->key);
   };
   if (path.root == ValuePath::Root::event) {
     bool is_sure = true;
@@ -125,6 +127,11 @@ Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayou
   if (value && object_of(layout, *value, luajit::gct_function) == 0)
     value = get_metafield(live, layout, *value, "__call");
   return value ? is_callee(*value) : Callee::unknown;
+}
+
+Callee LuajitLua::check_callee(const Memory& live, const Memory& stopped, Address G, const ValuePath& path,
+                               const LuaCall& caller, const LuaCall& callee) const {
+  return luaspy::check_callee(live, stopped, layout_, G, path, caller, callee);
 }
 
 }  // namespace luaspy

@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "luastate/luajit/luajit_heap_fields.h"
 #include "luastate/tables.h"
 
 namespace luaspy {

@@ -1,5 +1,5 @@
 #pragma once
-// Where the state of LuaJIT's FFI has its table of callbacks.
+// The state of LuaJIT's FFI, and where it has its table of callbacks.
 
 #include <cstdint>
 
@@ -7,6 +7,16 @@
 #include "luastate/luajit/luajit_layout.h"
 
 namespace luaspy {
+
+// lj_ctype.h, CTState
+namespace cts_fields {
+inline constexpr Offset tab = 0, top = 8, sizetab = 12, L = 16, g = 24;
+// From cb.cbid on.
+inline constexpr Offset sizeid = 8, hash = 24;
+inline constexpr std::uint32_t hash_size = 128;  // of uint16_t
+}  // namespace cts_fields
+// lj_ctype.h, CType: info, size; sib and next have 16 bits; name is a GCRef.
+constexpr std::size_t ctype_size(const LuajitLayout& layout) { return layout.gc64 ? 24 : 16; }
 
 // The offset of CTState.cb.cbid (lj_ctype.h) in the CTState at `cts`; no_field: not found. `types`, `top`: CTState.tab
 // and top.

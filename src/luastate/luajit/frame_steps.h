@@ -7,8 +7,8 @@
 #include <array>
 #include <tuple>
 
-#include "luastate/luajit/luajit_tables.h"
-#include "luastate/luajit/walk_luajit.h"
+#include "luastate/luajit/luajit_functions.h"
+#include "luastate/luajit/luajit_top.h"
 
 namespace luaspy {
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "luastate/luajit/luajit_reader.h"
-
 namespace luaspy {
 
 InnermostFrame::InnermostFrame(const Machine& machine, Traces& traces, const Activation& activation, bool innermost,
@@ -25,7 +23,7 @@ InnermostFrame::InnermostFrame(const Machine& machine, Traces& traces, const Act
         return functions.executes_lua(frame) && (state.cframes.empty() || frame.cfa > state.cframes[0]);
       })) {
   find(innermost_ && vm_ != natives_.end() && vm_ == natives_.begin() && !vm_->in_trace);
-  if (top_.base == 0) take_saved();
+  if (top_.base == 0) use_saved();
 }
 
 void InnermostFrame::find(bool in_vm) {
@@ -112,7 +110,7 @@ void InnermostFrame::find_outside_of_call() {
   else if (innermost_ && can_be(waiting.c_base, waiting.pc)) top_ = {waiting.c_base, waiting.pc, {}};
 }
 
-void InnermostFrame::take_saved() {
+void InnermostFrame::use_saved() {
   Address pc = 0;
   if (innermost_ && can_be(state_.saved_base, registers_.pc)) pc = registers_.pc;
   else if (can_be(state_.saved_base, state_.saved_pc)) pc = state_.saved_pc;

@@ -57,7 +57,7 @@ class InnermostFrame {
   void find_in_interpreter();
   bool find_at_trace_exit();
   void find_outside_of_call();
-  void take_saved();
+  void use_saved();
 
   const Machine& machine_;
   Traces& traces_;

@@ -1,4 +1,5 @@
 #include "luastate/luajit/frame_steps.h"
+#include "luastate/luajit/walk_luajit.h"
 
 namespace luaspy {
 
@@ -10,7 +11,7 @@ bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Addres
   if (!walker.open(base) || !walker.read_slot(walker.frame(), slot) || !walker.read_function(slot, call)) return false;
   if (link != 0 && slot.link != link) return false;
   if (pc == 0) return true;
-  if (call.is_lua) return walker.believable_pc(call, pc) != 0;
+  if (call.is_lua()) return walker.believable_pc(call, pc) != 0;
   // For a C or fast function, PC is its own instruction, or its caller's next one.
   const Address own = read_ref(memory, layout, call.closure + layout.fn_pc).value_or(0);
   return pc == slot.link || pc == own || pc == own + 4;
@@ -49,7 +50,7 @@ std::uint64_t link_of_return(const Memory& memory, const LuajitLayout& layout, A
   if (pc == 0 || !walker.open(base) || !walker.read_slot(walker.frame(), slot)) return 0;
   LuaCall call;
   const bool is_function = walker.read_function(slot, call);
-  if (is_function && !call.is_lua) return 0;  // it runs as long as its function is in the slot
+  if (is_function && !call.is_lua()) return 0;  // it runs as long as its function is in the slot
   if (type_of(pc) == frame_lua && (!is_function || pc == slot.link) && leads_outside(memory, layout, L, base, pc))
     return pc;
   // vm_x64.dasc, ->vm_return and ->vm_returnp: PC may also be the link with FRAME_C flipped. A

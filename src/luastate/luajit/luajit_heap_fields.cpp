@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "luastate/luajit/ffi_callbacks.h"
 #include "luastate/tables.h"
 
 namespace luaspy {

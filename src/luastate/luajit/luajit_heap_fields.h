@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/memory.h"
+#include "luastate/luajit/ffi_callbacks.h"
 #include "luastate/luajit/luajit_layout.h"
 
 namespace luaspy {
@@ -34,13 +35,6 @@ namespace jit_fields {
 inline constexpr Offset irtoplim = 8, irbotlim = 12, sizesnap = 20, snapbuf = 24, snapmapbuf = 32, sizesnapmap = 40,
                         postproc = 44, sizetrace_after_trace = 12;
 }
-// lj_ctype.h, CTState
-namespace cts_fields {
-inline constexpr Offset tab = 0, top = 8, sizetab = 12, L = 16, g = 24;
-// From cb.cbid on.
-inline constexpr Offset sizeid = 8, hash = 24;
-inline constexpr std::uint32_t hash_size = 128;  // of uint16_t
-}  // namespace cts_fields
 // lj_buf.h, SBufExt, from the bytes of a userdata on; lj_obj.h, UDTYPE_BUFFER. Low bits of L are
 // flags: is it a copy on write; are the bytes somebody else's?
 namespace buffer_fields {
@@ -48,9 +42,6 @@ inline constexpr std::uint8_t udtype = 3;
 inline constexpr Offset end = 8, begin = 16, L = 24;
 inline constexpr Address copy_on_write = 2, not_its_own = 6;
 }  // namespace buffer_fields
-// lj_ctype.h, CType: info, size; sib and next have 16 bits; name is a GCRef.
-constexpr std::size_t ctype_size(const LuajitLayout& layout) { return layout.gc64 ? 24 : 16; }
-
 // The fields of `G`, for which find_globals() has found `layout`. nullopt if there is no table of
 // strings: the memory may be changing. Reads up to 16 KiB.
 std::optional<LuajitHeapFields> find_heap_fields(const Memory& memory, const LuajitLayout& layout, Address G);

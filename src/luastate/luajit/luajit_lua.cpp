@@ -8,11 +8,9 @@
 #include <deque>
 #include <mutex>
 
-#include "luastate/luajit/callee.h"
 #include "luastate/luajit/layouts.h"
 #include "luastate/luajit/luajit_allocator.h"
-#include "luastate/luajit/luajit_prototype.h"
-#include "luastate/luajit/luajit_tables.h"
+#include "luastate/luajit/luajit_functions.h"
 #include "luastate/luajit/walk_luajit.h"
 
 namespace luaspy {
@@ -44,14 +42,12 @@ StateFields state_fields(const LuajitLayout& layout) {
 
 LuajitLua::LuajitLua(const LuajitLayout& layout)
     // GC32: the empty string is inside the global_State, so it is aligned to 4 bytes only.
-    : Lua(state_fields(layout), {.kind = LuaKind::luajit,
-                                 .registry = layout.G_registry,
-                                 .slot = slot,
-                                 .string_header = layout.str_data,
-                                 .string_alignment = static_cast<Offset>(layout.gc64 ? 8 : 4),
-                                 .node = layout.node_size,
-                                 .upvalue_count = layout.fn_nupvalues,
-                                 .first_index = 0}),
+    : Lua(LuaKind::luajit, state_fields(layout), layout.G_registry, layout.fn_nupvalues,
+          {.slot = slot,
+           .string_header = layout.str_data,
+           .string_alignment = static_cast<Offset>(layout.gc64 ? 8 : 4),
+           .node = layout.node_size,
+           .first_index = 0}),
       layout_(layout) {}
 
 std::span<const LuajitLua* const> luajit_luas() {
@@ -114,6 +110,14 @@ bool LuajitLua::is_thread_of(const Memory& memory, Address L, Address G) const {
 }
 
 Address LuajitLua::main_thread(const Memory&, Address G) const { return G - layout_.main_L_below; }
+
+std::vector<LuaStates::FoundField> LuajitLua::found_fields() const {
+  return {{"vmstate", layout_.G_vmstate},   {"mainthref", layout_.G_mainthref},
+          {"registry", layout_.G_registry}, {layout_.is_20 ? "jit_L" : "cur_L", layout_.G_cur_L},
+          {"jit_base", layout_.G_jit_base}, {"gc", layout_.G_gc},
+          {"hookmask", layout_.G_hookmask}, {"trace", layout_.G_trace},
+          {"GCstr.len", layout_.str_len},   {"main thread below", layout_.main_L_below}};
+}
 
 // ---- Coroutines
 
@@ -258,11 +262,6 @@ std::optional<Function> LuajitLua::function(const Memory& memory, Address G, Add
 // instruction.
 bool LuajitLua::is_named_by_caller(const LuaCall& call) const { return !call.fresh; }
 
-Callee LuajitLua::check_callee(const Memory& live, const Memory& stopped, Address G, const ValuePath& path,
-                               const LuaCall& caller, const LuaCall& callee) const {
-  return luaspy::check_callee(live, stopped, layout_, G, path, caller, callee);
-}
-
 // ---- Values
 
 // lj_obj.h, "Internal object tags": ~0 to ~12, above a reference of 47 or 32 bits; everything else
@@ -330,10 +329,6 @@ std::optional<Characters> LuajitLua::characters(std::span<const std::byte> heade
 std::optional<TableForm> LuajitLua::find_table_form(const Memory&, Address) const { return TableForm{}; }
 
 TableForm LuajitLua::stock_table_form() const { return {}; }
-
-std::optional<TableParts> LuajitLua::table_parts(const Memory& memory, TableForm, Address table) const {
-  return read_table_parts(memory, layout_, table);
-}
 
 std::pair<Value, Value> LuajitLua::load_node(std::span<const std::byte> node) const {
   return {load_value(node, layout_.node_key), load_value(node, layout_.node_val)};
@@ -408,7 +403,7 @@ Address LuajitLua::c_upvalue_slot(Address closure, std::size_t index) const {
 // lj_meta_call), which holds a pointer to the C function.
 Address LuajitLua::ffi_function(const Memory& live, const Memory& stopped, const LuaCall& call) const {
   constexpr std::uint8_t ffid_c = 1;  // lj_obj.h, FF_C
-  if (call.is_lua || call.func == 0) return 0;
+  if (call.is_lua() || call.func == 0) return 0;
   const std::uint8_t ffid = live.get<std::uint8_t>(call.closure + layout_.fn_ffid).value_or(0);
   const auto argument = stopped.get<std::uint64_t>(call.ci + slot);
   const Address cdata = argument ? object_of(layout_, *argument, luajit::gct_cdata) : 0;

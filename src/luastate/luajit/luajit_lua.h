@@ -22,6 +22,7 @@ class LuajitLua : public Lua {
   bool is_unprotected(const Memory& memory, Address L) const override;
   bool is_thread_of(const Memory& memory, Address L, Address G) const override;
   Address main_thread(const Memory& memory, Address G) const override;
+  std::vector<FoundField> found_fields() const override;
   bool situation(const Memory& memory, Address G, Address L, Situation& now) const override;
   bool has_hook(const Memory& memory, Address G, Address L) const override;
   void walk_waiting(const Memory& memory, Address L, const WalkLimits& limits, LuaWalk& walk) const override;
@@ -33,7 +34,6 @@ class LuajitLua : public Lua {
   std::array<AddressRange, 3> identity_fields(Address G) const override;
   AddressRange heap_counter(Address G) const override;
   std::int64_t heap_bytes(std::span<const std::byte> counter) const override;
-  std::optional<ObjectType> type_of_new(std::uint64_t) const override { return std::nullopt; }
   Address first_object(const Memory& memory, Address G) const override;
   bool read_head(const Memory& memory, Address object, ObjectHead& head) const override;
   std::unique_ptr<HeapReader> heap_reader(const Memory& memory, Address G) const override;

@@ -1,4 +1,7 @@
-#include "luastate/luajit/luajit_prototype.h"
+// GCproto (lj_obj.h): one object, in which bytecode, constants and debug information follow the
+// fields. In a Prototype of LuaJIT, instruction 0 is the function's header (BC_FUNCF, BC_FUNCV).
+// LuaJIT's own functions in bytecode (lj_lib.c) have the source "=[builtin:name]", as in
+// lj_debug.c.
 
 #include <algorithm>
 #include <array>
@@ -229,23 +232,6 @@ std::optional<FunctionPlace> LuajitLua::place(const Memory& memory, Address prot
   if (first == builtin_line) return FunctionPlace{"=[builtin:" + source + ']', 0, false};
   if (first < 0 || count < 0) return std::nullopt;
   return FunctionPlace{source, first, first == 0 && count > 0};
-}
-
-// FNV-1a. The collector changes marked and gclist, the JIT compiler trace and flags.
-std::uint64_t mark_of(const LuajitLayout& layout, std::span<const std::byte> proto) {
-  if (load<std::uint8_t>(proto, layout.pt_gct) != luajit::gct_proto) return 0;
-  std::uint64_t hash = 0xcbf29ce484222325;
-  const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
-  for (const Offset byte : {layout.pt_numparams, layout.pt_framesize, layout.pt_sizeuv})
-    mix(load<std::uint8_t>(proto, byte));
-  for (const Offset size : {layout.pt_sizebc, layout.pt_sizekgc, layout.pt_sizekn, layout.pt_sizept,
-                            layout.pt_firstline, layout.pt_numline}) {
-    mix(load<std::uint32_t>(proto, size));
-  }
-  for (const Offset reference :
-       {layout.pt_k, layout.pt_chunkname, layout.pt_lineinfo, layout.pt_uvinfo, layout.pt_varinfo})
-    mix(load_ref(layout, proto, reference));
-  return hash | 1;
 }
 
 }  // namespace luaspy

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/sample.h"
+#include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/traces.h"
 #include "luastate/luajit/walk_luajit.h"
 #include "luastate/running.h"
@@ -25,6 +26,11 @@ struct LuajitState : StateNotes {
   std::span<const Address> vm_frames() const override { return cframes; }
   bool on_trace() const override { return jit_base != 0; }
 };
+
+// Of a state of LuaJIT.
+inline const LuajitLayout& luajit_layout_of(const Activation& state) {
+  return static_cast<const LuajitLua&>(*state.lua).layout();
+}
 
 // The meaning of `vmstate`. It is outdated for a moment when a trace is entered or left.
 VmState vm_state_said(const LuajitLayout& layout, const LuajitState& state);

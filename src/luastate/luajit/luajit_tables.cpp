@@ -6,7 +6,6 @@
 
 #include "luastate/luajit/luajit_lua.h"
 #include "luastate/strings.h"
-#include "luastate/tables.h"
 
 namespace luaspy {
 namespace {
@@ -17,7 +16,7 @@ constexpr std::size_t value_size = 8;
 
 // The hash part of `table`; empty if it is not a table.
 std::vector<std::byte> read_nodes(const Memory& memory, const LuajitLayout& layout, Address table) {
-  const std::optional<TableParts> parts = read_table_parts(memory, layout, table);
+  const std::optional<TableParts> parts = LuajitLua(layout).table_parts(memory, {}, table);
   if (!parts || parts->node_count > most_nodes) return {};
   std::vector<std::byte> bytes(std::size_t{parts->node_count} * layout.node_size);
   if (!memory.read(parts->nodes, bytes)) return {};
@@ -50,47 +49,23 @@ std::optional<std::uint64_t> raw_field(const Memory& memory, const LuajitLayout&
 
 }  // namespace
 
-std::optional<TableParts> read_table_parts(const Memory& memory, const LuajitLayout& layout, Address table) {
+std::optional<TableParts> LuajitLua::table_parts(const Memory& memory, TableForm, Address table) const {
   constexpr std::uint32_t most_slots = (1 << 27) + 1;  // lj_def.h, LJ_MAX_ASIZE
   std::array<std::byte, 64> object;
-  const auto fields = std::span(object).first(std::max(layout.tab_hmask, layout.tab_node) + sizeof(Address));
+  const auto fields = std::span(object).first(std::max(layout_.tab_hmask, layout_.tab_node) + sizeof(Address));
   if (!plausible_pointer(table) || !memory.read(table, fields) ||
-      load<std::uint8_t>(fields, layout.L_gct) != luajit::gct_table)
+      load<std::uint8_t>(fields, layout_.L_gct) != luajit::gct_table)
     return std::nullopt;
   TableParts parts;
-  const auto mask = load<std::uint32_t>(fields, layout.tab_hmask);
-  parts.nodes = load_ref(layout, fields, layout.tab_node);
+  const auto mask = load<std::uint32_t>(fields, layout_.tab_hmask);
+  parts.nodes = load_ref(layout_, fields, layout_.tab_node);
   if (mask >= most_slots || (mask & (mask + 1)) != 0 || !plausible_pointer(parts.nodes)) return std::nullopt;
   parts.node_count = mask + 1;
-  parts.array = load_ref(layout, fields, layout.tab_array);
-  parts.array_size = load<std::uint32_t>(fields, layout.tab_asize);
+  parts.array = load_ref(layout_, fields, layout_.tab_array);
+  parts.array_size = load<std::uint32_t>(fields, layout_.tab_asize);
   if (!plausible_pointer(parts.array) || parts.array_size > most_slots) parts.array = parts.array_size = 0;
-  parts.metatable = load_ref(layout, fields, layout.tab_metatable);
+  parts.metatable = load_ref(layout_, fields, layout_.tab_metatable);
   return parts;
-}
-
-Address c_function_key(const LuajitLayout& layout, Address G, Address pc, Address f) {
-  const Address common = G + layout.G_cur_L - 8;  // bc_cfunc_int and bc_cfunc_ext (lj_obj.h, global_State)
-  return pc == common || pc == common + 4 ? f : pc;
-}
-
-std::optional<LuajitFunction> read_function(const Memory& memory, const LuajitLayout& layout, Address G,
-                                            Address function) {
-  std::array<std::byte, 64> object;
-  const auto fields = std::span(object).first(layout.fn_f + 8u);
-  if (!plausible_pointer(function) || !memory.read(function, fields) ||
-      load<std::uint8_t>(fields, layout.fn_gct) != luajit::gct_function)
-    return std::nullopt;
-  LuajitFunction read;
-  const Address pc = load_ref(layout, fields, layout.fn_pc);
-  read.env = load_ref(layout, fields, layout.fn_env);
-  if (load<std::uint8_t>(fields, layout.fn_ffid) == 0) {
-    read.key = pc;
-    read.proto = pc - layout.pt_size;
-  } else {
-    read.key = c_function_key(layout, G, pc, load<Address>(fields, layout.fn_f));
-  }
-  return read;
 }
 
 void visit_table(const Memory& memory, const LuajitLayout& layout, Address table,

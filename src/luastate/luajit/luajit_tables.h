@@ -1,32 +1,15 @@
 #pragma once
-// LuaJIT's tables and functions (lj_obj.h), as far as names need them. Everything is read while the
+// Look-ups in LuaJIT's tables (lj_obj.h), as far as names need them. Everything is read while the
 // target runs: anything inconsistent counts as nothing.
 
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "base/memory.h"
 #include "luastate/luajit/luajit_layout.h"
-#include "luastate/tables.h"
 
 namespace luaspy {
-
-// One GCfunc.
-struct LuajitFunction {
-  Address proto = 0;  // Lua: its GCproto
-  Address key = 0;    // identifies it in package.loaded (LuaCall.key); Lua: its bytecode
-  Address env = 0;    // GCtab
-};
-std::optional<LuajitFunction> read_function(const Memory& memory, const LuajitLayout& layout, Address G,
-                                            Address function);
-
-// What identifies a C function with these fields: the bytecode made only for it (lj_lib.c,
-// lj_lib_register), or else `f`.
-Address c_function_key(const LuajitLayout& layout, Address G, Address pc, Address f);
-
-std::optional<TableParts> read_table_parts(const Memory& memory, const LuajitLayout& layout, Address table);
 
 // Calls `visit` for each string key, with the value (a TValue), until it returns false. At most
 // 2^16 nodes.

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "luastate/luajit/luajit_functions.h"
+
 namespace luaspy {
 namespace {
 

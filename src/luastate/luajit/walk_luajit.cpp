@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "luastate/luajit/frame_steps.h"
-#include "luastate/luajit/luajit_prototype.h"
 
 namespace luaspy {
 namespace {
@@ -13,25 +12,7 @@ namespace {
 constexpr int most_dropped = 2;
 constexpr std::size_t most_cframes = 256;      // LJ_MAX_XLEVEL, LUAI_MAXCCALLS: C calls nest to 200
 constexpr std::int64_t most_frames = 100'000;  // LUAI_MAXSTACK (luaconf.h) is 65,500 slots, and a frame has two or more
-constexpr std::uint32_t most_instructions = 1 << 26;  // LJ_MAX_BCINS (lj_def.h)
-constexpr Address cframe_flags = 3;                   // CFRAME_RESUME, CFRAME_UNWIND_FF (lj_frame.h)
-
-}  // namespace
-
-bool read_proto_of(const Memory& memory, const LuajitLayout& layout, LuaCall& call) {
-  std::array<std::byte, 128> bytes;
-  const auto fields = std::span(bytes).first(layout.pt_size);
-  if (!plausible_pointer(call.proto) || !memory.read(call.proto, fields)) return false;
-  call.is_lua = true;
-  call.mark = mark_of(layout, fields);
-  call.code = call.proto + layout.pt_size;
-  call.size_code = load<std::uint32_t>(fields, layout.pt_sizebc);
-  constexpr std::uint8_t is_vararg = 2;  // PROTO_VARARG
-  call.is_vararg = (load<std::uint8_t>(fields, layout.pt_flags) & is_vararg) != 0;
-  return call.mark != 0 && call.size_code > 0 && call.size_code < most_instructions;
-}
-
-namespace {
+constexpr Address cframe_flags = 3;            // CFRAME_RESUME, CFRAME_UNWIND_FF (lj_frame.h)
 
 // Steps from frame to frame and turns them into calls.
 class Steps {
@@ -73,7 +54,7 @@ class Steps {
     call.func = slot.in_memory ? frame - (walker_.gc64() ? 8 : 0) : 0;
     call.owner = owner;
     if (!walker_.read_function(slot, call)) return Outcome::broken;
-    if (!call.is_lua) return Outcome::call;
+    if (!call.is_lua()) return Outcome::call;
     const Address pc = walker_.believable_pc(call, from_cframe_ ? walker_.cframe_pc(owner) : pc_);
     call.saved_pc = pc != 0 ? pc : call.code;
     // The instruction that called a Lua function is in its caller's bytecode; otherwise this is not
@@ -107,29 +88,6 @@ void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, A
     if (previous <= cframe) break;
     cframe = previous;
   }
-}
-
-Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
-  constexpr std::uint32_t most = 1 << 16, chunk = 256;
-  int tries = 1 << 12;  // for what looks like a header
-  if (!plausible_pointer(pc, 4)) return 0;
-  std::array<std::uint32_t, chunk> instructions;
-  for (std::uint32_t back = 0; back < most; back += chunk) {
-    const Address from = pc - 4 * Address{back + chunk - 1};
-    if (!memory.read(from, std::as_writable_bytes(std::span(instructions)))) return 0;
-    for (std::size_t i = chunk; i-- > 0;) {
-      constexpr std::uint32_t headers = 8;  // lj_bc.h: BC_FUNCF to BC_FUNCCW
-      const std::uint32_t opcode = instructions[i] & 0xff;
-      if (opcode - layout.first_header >= headers) continue;
-      if (--tries < 0) return 0;
-      const Address proto = from + 4 * i - layout.pt_size;
-      const std::optional<std::uint32_t> size = memory.get<std::uint32_t>(proto + layout.pt_sizebc);
-      if (memory.get<std::uint8_t>(proto + layout.pt_gct) == luajit::gct_proto && size &&
-          pc < from + 4 * i + 4 * Address{*size})
-        return proto;
-    }
-  }
-  return 0;
 }
 
 void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes,

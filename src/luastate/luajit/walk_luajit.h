@@ -11,33 +11,14 @@
 //   C stack:  lua_State ──cframe──▶ C frame of the VM ──previous──▶ C frame ──previous──▶ … ──▶ 0
 //   A frame of type C or CP, or of an FFI callback, is the outermost one in its C frame.
 
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "luastate/luajit/luajit_layout.h"
+#include "luastate/luajit/luajit_top.h"
 #include "luastate/walk.h"
 
 namespace luaspy {
-
-// A frame that machine code has not written to the Lua stack: a function inlined into a trace.
-struct InlinedFrame {
-  Address frame = 0;       // where it would be
-  std::uint64_t link = 0;  // 0: use the one on the stack; a tail call has replaced only the function
-  Address function = 0;    // GCfunc; 0: not known, then proto is set
-  Address proto = 0;
-  Address continuation_pc = 0;  // of a frame of type CONT
-};
-
-// Where a walk begins.
-struct LuajitTop {
-  Address base = 0;                       // of the innermost frame
-  Address pc = 0;                         // its next instruction, if it is a Lua function; 0: not known
-  std::span<const InlinedFrame> inlined;  // innermost first
-  // The link that its function is returning by: the call is over, and its slots may be overwritten.
-  // 0: it still runs.
-  std::uint64_t left_by = 0;
-};
 
 // The C frames of the VM that belong to `L`, innermost first, as far as they are on the C stack
 // from `low` to `high`.
@@ -92,13 +73,5 @@ class WithMovedStack : public Memory {
 // The function in a stack slot of `L`, called or not: GC64 keeps it in the slot below the base,
 // otherwise it is in the frame's slot. False if there is none.
 bool read_function_at(const Memory& memory, const LuajitLayout& layout, Address L, Address slot, LuaCall& call);
-
-// Fills the fields of a LuaCall that describe its GCproto; `call` has its address. False if there
-// is no GCproto.
-bool read_proto_of(const Memory& memory, const LuajitLayout& layout, LuaCall& call);
-
-// The GCproto of the instruction at `pc`; 0 if there is none. Its first instruction is the only
-// function header in it.
-Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc);
 
 }  // namespace luaspy

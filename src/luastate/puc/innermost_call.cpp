@@ -3,19 +3,19 @@
 #include <algorithm>
 
 #include "luastate/bytecode.h"
-#include "luastate/puc/puc_reader.h"
+#include "luastate/puc/puc_notes.h"
 
 namespace luaspy {
 
 // The set-up and the end of a call change stack slots and CallInfo in an order that the compiler
 // chose, so for some instructions the innermost call is a mixture of two. luaV_execute's own
 // variables are always consistent.
-void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vector<NativeFrame>& natives,
-                           const NativeFunctions& functions, const Memory& stack, const Memory& live) {
+void correct_innermost_call(RunningState& state, LivePc& live_pc, const std::vector<NativeFrame>& natives,
+                            const NativeFunctions& functions, const Memory& stack, const Memory& live) {
   LuaWalk& walk = state.walk;
   if (walk.calls.empty() || walk.innermost_dropped != 0) return;
   LuaCall& call = walk.calls[0];
-  if (!call.is_lua) {
+  if (!call.is_lua()) {
     // From 5.4 on, luaD_poscall writes the results over the function's slot before it sets L->ci to
     // the caller's (ldo.c).
     walk.innermost_left_out = !natives.empty() && functions.in_core_module(natives[0]) &&
@@ -37,7 +37,7 @@ void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vect
   }
   if (execute == natives.begin())
     // It works on this call, except during a few instructions.
-    live_pc.learn_executed(*execute, call.ci, stack);
+    live_pc.observe_executed(*execute, call.ci, stack);
   const Address executed = live_pc.executed(*execute, stack);
   if (executed == 0) return;
   walk.innermost_left_out = caller != nullptr && executed == caller->ci;
@@ -64,12 +64,12 @@ bool collects_garbage(const RunningState& state, const std::vector<NativeFrame>&
   const auto collects = [&] { return collector != 0 && !(is_protected && errorJmp != 0 && errorJmp < collector); };
   for (const NativeFrame& native : natives) {
     const bool executes = functions.executes_lua(native);
-    if (innermost == nullptr || innermost->is_lua ? executes : native.function == innermost->entry) return collects();
+    if (innermost == nullptr || innermost->is_lua() ? executes : native.function == innermost->entry) return collects();
     if (executes) break;
     if (functions.collects(native)) collector = native.sp;
   }
   if (innermost == nullptr) return collects();  // the host has called Lua's API
-  return is_protected && !innermost->is_lua && collects();
+  return is_protected && !innermost->is_lua() && collects();
 }
 
 }  // namespace luaspy

@@ -10,8 +10,8 @@ namespace luaspy {
 
 // Sets the walk's `innermost_left_out`, or marks its innermost call as a tail call. `stack`: what
 // the stop read. `live`: the memory as it is now, for code. `live_pc` learns from it.
-void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vector<NativeFrame>& natives,
-                           const NativeFunctions& functions, const Memory& stack, const Memory& live);
+void correct_innermost_call(RunningState& state, LivePc& live_pc, const std::vector<NativeFrame>& natives,
+                            const NativeFunctions& functions, const Memory& stack, const Memory& live);
 
 // Is a frame of the collector further in than the frame of the innermost call? A collector frame
 // that is further out has called a finalizer.

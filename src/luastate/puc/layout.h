@@ -1,5 +1,5 @@
 #pragma once
-// Where PUC Lua keeps its fields. A Layout is data: one row per range of releases (layouts/), read
+// Where PUC Lua keeps its fields. A Layout is data: one row per range of releases (layouts.h), read
 // by one walker. All numbers are bytes on LP64 (x86-64, arm64). Names are Lua's own: struct_field,
 // as in lstate.h, lobject.h, ltable.h.
 
@@ -93,7 +93,7 @@ struct Layout {
   bool recurses_per_call = false;  // 5.4.0–5.4.1: each Lua-to-Lua call enters luaV_execute again
 
   // lobject.h: TValue and tags. A Value of 8 bytes, or of 16 where lua_Number is long double
-  // (layouts/long_double.h), and the tag behind it.
+  // (layouts.cpp, wide()), and the tag behind it.
   std::uint8_t value_size = 16;  // bytes of a TValue: a slot of the stack, a constant, a user value
   std::uint8_t value_tt = 8;     // where the tag is: also the size of a Value, and its alignment
   std::uint8_t tt_size;          // bytes of TValue.tt_: 4 up to 5.3, 1 from 5.4
@@ -158,8 +158,5 @@ constexpr Address global_above(const Layout& row) {
   const Address extra = row.heap.thread_size - row.L_size, end = extra + row.L_size;
   return (end + row.value_tt - 1) / row.value_tt * row.value_tt - extra;
 }
-
-// All rows: those of builds as Lua ships, oldest release first, and then the same with long double.
-std::span<const Layout> layouts();
 
 }  // namespace luaspy

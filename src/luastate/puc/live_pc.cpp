@@ -27,20 +27,20 @@ std::array<Address, LivePc::places> LivePc::values(const NativeFrame& execute, c
   return values;
 }
 
-void LivePc::learn(const NativeFrame& execute, const LuaCall& call, const Memory& stack) {
+void LivePc::observe(const NativeFrame& execute, const LuaCall& call, const Memory& stack) {
   if (!call.has_pc(call.saved_pc)) return;
   Evidence& evidence = by_function_[execute.function];
   const auto now = values(execute, stack);
-  learn(evidence.score, now, call.saved_pc, 2);
-  learn(evidence.executed, now, call.ci, 8);
+  observe(evidence.score, now, call.saved_pc, 2);
+  observe(evidence.executed, now, call.ci, 8);
 }
 
-void LivePc::learn_executed(const NativeFrame& execute, Address ci, const Memory& stack) {
-  learn(by_function_[execute.function].executed, values(execute, stack), ci, 8);
+void LivePc::observe_executed(const NativeFrame& execute, Address ci, const Memory& stack) {
+  observe(by_function_[execute.function].executed, values(execute, stack), ci, 8);
 }
 
 // A place that holds the value by chance holds something else next time.
-void LivePc::learn(Scores& scores, const std::array<Address, places>& now, Address value, int penalty) {
+void LivePc::observe(Scores& scores, const std::array<Address, places>& now, Address value, int penalty) {
   for (std::size_t i = 0; i < places; ++i)
     scores[i] = now[i] == value ? std::min(scores[i] + 1, certain) : std::max(scores[i] - penalty, 0);
 }

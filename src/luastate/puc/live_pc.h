@@ -24,10 +24,10 @@ class LivePc {
 
   // Learns from a luaV_execute frame that called something: `call`, its innermost Lua call, has an
   // exact saved pc.
-  void learn(const NativeFrame& execute, const LuaCall& call, const Memory& stack);
+  void observe(const NativeFrame& execute, const LuaCall& call, const Memory& stack);
   // Learns from a luaV_execute frame that is working on a call. This excludes places that are only
   // updated for callees.
-  void learn_executed(const NativeFrame& execute, Address ci, const Memory& stack);
+  void observe_executed(const NativeFrame& execute, Address ci, const Memory& stack);
   // The CallInfo that luaV_execute works on (5.2 and later), and the pc, each from the learned
   // place; 0 if that place is not certain.
   Address executed(const NativeFrame& execute, const Memory& stack) const;
@@ -48,7 +48,7 @@ class LivePc {
     Scores score{}, executed{};  // of the pc; of the CallInfo
     bool hinted = false;
   };
-  static void learn(Scores& scores, const std::array<Address, places>& now, Address value, int penalty);
+  static void observe(Scores& scores, const std::array<Address, places>& now, Address value, int penalty);
   static Address surest(const Scores& scores, const std::array<Address, places>& now, int needed);
   static bool is_after_new_table(const Prototype& prototype, const LuaCall& call, Address pc);
   std::array<Address, places> values(const NativeFrame& execute, const Memory& stack) const;

@@ -1,7 +1,7 @@
 #pragma once
 // The types of a Lua's numbers: lua_Number and lua_Integer (luaconf.h). A program may be built with others
 // than double and 64-bit integers: LUA_32BITS, LUA_FLOAT_TYPE, LUA_INT_TYPE from 5.3 on, LUA_NUMBER before.
-// Where an object has its fields depends on them only if lua_Number is long double (layouts/long_double.h).
+// Where an object has its fields depends on them only if lua_Number is long double (layouts.cpp, wide()).
 
 #include <cstdint>
 #include <span>
@@ -10,8 +10,6 @@
 #include "luastate/value.h"
 
 namespace luaspy {
-
-class PucLua;
 
 struct NumberTypes {
   // Of floats; in 5.1 and 5.2, of all numbers, which may be integers. float80: long double of x86-64.
@@ -22,11 +20,9 @@ struct NumberTypes {
   bool operator==(const NumberTypes&) const = default;
 };
 
-// What the values of a state show: math.pi, math.huge and math.maxinteger, as long as they are in
-// package.loaded.math and are what they were; in 5.2 and 5.3 also the number that G->version points at. Where
-// these are missing, from 5.3 on the sizes that luaL_checkversion_ compares (checked_sizes.h). Reads three tables,
-// of at most 2^16 slots each, and 32 KB of code.
-NumberTypes learn_number_types(const Memory& memory, const PucLua& lua, Address G);
+// Of the word that a Value begins with: where smaller types are, and what they leave as it was.
+inline std::uint32_t low_half(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
+inline std::uint32_t high_half(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); }
 
 // The number in a Value (lobject.h), of which `bytes` has all bytes. Of an unknown type: only if all types
 // that it can have make the same of it. Types that are smaller than a pointer leave the upper half of a Value as it

@@ -387,7 +387,7 @@ Address PucHeap::stack_end(Address L) const {
   const Address ci = field<Address>(L, layout_.L_ci);
   LuaCall call;
   if (plausible_pointer(ci) && puc_.function_in_slot(memory_, L, field<Address>(ci, layout_.ci_func), call) &&
-      call.is_lua)
+      call.is_lua())
     top = std::max(top, field<Address>(ci, static_cast<Offset>(layout_.ci_func + 8)));
   return std::clamp(top, stack, std::max(stack, last));
 }

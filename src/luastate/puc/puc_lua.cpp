@@ -32,12 +32,11 @@ StateFields state_fields(const Layout& row) {
 }  // namespace
 
 PucLua::PucLua(const Layout& layout, NumberTypes numbers)
-    : Lua(state_fields(layout), {.registry = layout.G_registry,
-                                 .slot = layout.value_size,
-                                 .string_header = layout.string_data,
-                                 .node = layout.node_size,
-                                 .upvalue_count = layout.closure_nupvalues,
-                                 .integer_keys = layout.tag_integer != 0xff}),
+    : Lua(LuaKind::puc, state_fields(layout), layout.G_registry, layout.closure_nupvalues,
+          {.slot = layout.value_size,
+           .string_header = layout.string_data,
+           .node = layout.node_size,
+           .integer_keys = layout.tag_integer != 0xff}),
       layout_(layout),
       numbers_(numbers) {}
 
@@ -152,18 +151,6 @@ Value PucLua::load_value(std::span<const std::byte> slots, std::size_t offset) c
   const std::size_t tag_at = offset + layout_.value_tt;
   return decode(slots.subspan(offset, layout_.value_tt),
                 layout_.tt_size == 1 ? load<std::uint8_t>(slots, tag_at) : load<std::uint32_t>(slots, tag_at));
-}
-
-const Lua& PucLua::with_number_types(const Memory& memory, Address G) const {
-  const bool has_integers = layout_.tag_integer != 0xff;
-  const bool knows_integers = !has_integers || numbers_.integer != NumberTypes::Integer::unknown;
-  if (numbers_.number != NumberTypes::Number::unknown && knows_integers) return *this;
-  const NumberTypes types = learn_number_types(memory, *this, G);
-  if (types == numbers_) return *this;
-  const std::lock_guard lock(mutex_);
-  auto& numbered = numbered_[{types.number, types.integer}];
-  if (numbered == nullptr) numbered = std::make_unique<const PucLua>(layout_, types);
-  return *numbered;
 }
 
 // lobject.c, tostringbuff: LUAI_NUMFFORMAT, from 5.3 on with ".0" if it would look like an integer.

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "luastate/lua.h"
-#include "luastate/puc/layout.h"
+#include "luastate/puc/layouts.h"
 #include "luastate/puc/number_types.h"
 
 namespace luaspy {

@@ -6,7 +6,7 @@ namespace luaspy {
 
 // OP_VARARGPREP of 5.4 and later (ltm.c, luaT_adjustvarargs) moves them.
 bool PucLua::prepares_parameters(const LuaCall& call) const {
-  return call.is_vararg && layout_.ci_nextraargs != no_field;
+  return call.is_vararg() && layout_.ci_nextraargs != no_field;
 }
 
 Address PucLua::first_local(const Memory& memory, const LuaCall& call) const {
@@ -31,8 +31,7 @@ Slots PucLua::varargs(const Memory& memory, const LuaCall& call, std::uint64_t p
 
 // The slot where the function was called. If the function was moved, this is below its varargs.
 Address PucLua::call_place(const Memory& memory, const LuaCall& call) const {
-  if (!call.is_lua || !call.is_vararg || layout_.ci_nextraargs == no_field || call.index_of(call.saved_pc) == 0)
-    return call.func;
+  if (!call.is_vararg() || layout_.ci_nextraargs == no_field || call.index_of(call.saved_pc) == 0) return call.func;
   const std::uint64_t parameters = memory.get<std::uint8_t>(call.proto + layout_.p_numparams).value_or(0);
   const std::uint8_t kind = memory.get<std::uint8_t>(call.proto + layout_.p_is_vararg).value_or(0);
   if ((kind & layout_.has_varargs) == 0) return call.func;

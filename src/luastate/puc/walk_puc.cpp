@@ -46,7 +46,7 @@ class Walker {
     std::array<std::byte, 128> bytes;
     const auto fields = std::span(bytes).first(layout_.ci_size);
     if (!memory_.read(ci, fields)) return false;
-    func = settle(load<Address>(fields, layout_.ci_func));
+    func = place_now(load<Address>(fields, layout_.ci_func));
     const Address closure = closure_in(func);
     if (closure == 0 || known.has(closure)) return true;
     const std::size_t two_upvalues = 2 * layout_.value_size;  // Names tells iterators apart by them
@@ -76,7 +76,7 @@ class Walker {
     if (!memory_.read(ci, fields)) return false;
     call = {};
     call.ci = ci;
-    call.func = settle(load<Address>(fields, layout_.ci_func));
+    call.func = place_now(load<Address>(fields, layout_.ci_func));
     read_status(fields, call);
     // ldo.c, lua_yieldk of 5.2 and 5.3: ci->func is set to the slot below the results, and the
     // place of the real function is kept as an offset.
@@ -84,9 +84,9 @@ class Walker {
                            (status_ & layout_.status.lua) == 0;
     if (was_moved) call.func = stack_ + load<Address>(fields, layout_.ci_extra);
     if (!read_function(call)) return false;
-    if (layout_.status.lua != 0 && call.is_lua != ((status_ & layout_.status.lua) != 0)) return false;
-    if (layout_.status.c != 0 && call.is_lua == ((status_ & layout_.status.c) != 0)) return false;
-    if (!call.is_lua) {
+    if (layout_.status.lua != 0 && call.is_lua() != ((status_ & layout_.status.lua) != 0)) return false;
+    if (layout_.status.c != 0 && call.is_lua() == ((status_ & layout_.status.c) != 0)) return false;
+    if (!call.is_lua()) {
       // 5.1 sets CallInfo.tailcalls for Lua functions only (ldo.c, luaD_precall).
       if (layout_.ci_tailcalls != no_field) call.tail = false, call.lost_tail_calls = 0;
       return true;
@@ -117,14 +117,13 @@ class Walker {
     // A function called from C is marked fresh by the time it runs. If it is not, either it has not
     // begun, or the CallInfo still belongs to an earlier call. The two cases cannot be
     // distinguished.
-    if (believable && call.is_lua && !call.fresh && !caller.is_lua && !is_array()) return false;
-    if (!caller.has_pc(caller.saved_pc) || caller.hooked || caller.finalizer) return believable;
+    if (believable && call.is_lua() && !call.fresh && !caller.is_lua() && !is_array()) return false;
+    if (!caller.has_pc(caller.saved_pc) || caller.inner != LuaCall::Inner::called) return believable;
     const Address func = called_slot(caller);
     if (func == 0) return believable;
     // 5.1 does not show that a hook runs, only that one is set. A function with varargs moves up
     // when it starts (ltm.c, luaT_adjustvarargs).
-    const bool may_be_elsewhere = (layout_.status.hooked == 0 && has_hooks_) ||
-                                  (call.is_lua && call.func > func && call.is_vararg);
+    const bool may_be_elsewhere = (layout_.status.hooked == 0 && has_hooks_) || (call.is_vararg() && call.func > func);
     if (believable && (call.func == func || may_be_elsewhere)) {
       // A function called by an instruction runs in its caller's luaV_execute. 5.2 and 5.3 mark
       // that last (CIST_REENTRY).
@@ -149,10 +148,10 @@ class Walker {
   bool replaces_caller(LuaCall& call) {
     const bool links = layout_.tt_size == 4;
     const Address caller_ci = outer(ci_);
-    if (!links || !call.is_lua || caller_ci == 0 || caller_ci == base_ci_ || relocating_) return false;
+    if (!links || !call.is_lua() || caller_ci == 0 || caller_ci == base_ci_ || relocating_) return false;
     LuaCall caller;
     const bool is_whole = read(caller_ci, false, caller);
-    if (!caller.is_lua || caller.hooked || caller.finalizer) return false;
+    if (!caller.is_lua() || caller.inner != LuaCall::Inner::called) return false;
     const bool at_entry = call.saved_pc == call.code;
     // A call cannot come from a function's entry.
     const bool is_callee = at_entry && caller.saved_pc == call.code;
@@ -178,13 +177,14 @@ class Walker {
   // Did the Lua function that `caller` called enter luaV_execute again? In 5.1 only the caller's
   // instruction shows it.
   bool enters_anew_51(const LuaCall& caller) const {
-    if (!caller.is_lua) return true;
+    if (!caller.is_lua()) return true;
     return !is_call(layout_.bytecode, objects_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0));
   }
 
   // Was it called by the instruction that `caller` is at?
   bool is_called_by(const LuaCall& caller, const LuaCall& call) const {
-    return caller.is_lua && !caller.hooked && caller.has_pc(caller.saved_pc) && called_slot(caller) == call.func;
+    return caller.is_lua() && caller.inner == LuaCall::Inner::called && caller.has_pc(caller.saved_pc) &&
+           called_slot(caller) == call.func;
   }
 
   bool read_function_at(Address slot, LuaCall& call) {
@@ -224,7 +224,7 @@ class Walker {
 
   // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5,
   // LUAI_STRICT_ADDRESS) offsets.
-  Address settle(Address func) {
+  Address place_now(Address func) {
     // A heap may be at addresses as low as an offset.
     const bool in_stack = func >= stack_ && func - stack_ <= stack_bytes_;
     if (!in_stack && func <= stack_bytes_) {
@@ -264,8 +264,9 @@ class Walker {
     if (layout_.callstatus_size == 4) status_ = load<std::uint32_t>(fields, layout_.ci_callstatus);
     const StatusBits& bits = layout_.status;
     call.tail = (status_ & bits.tail) != 0;
-    call.hooked = (status_ & bits.hooked) != 0;
-    call.finalizer = (status_ & bits.finalizer) != 0;
+    call.inner = (status_ & bits.finalizer) != 0 ? LuaCall::Inner::finalizer
+                 : (status_ & bits.hooked) != 0  ? LuaCall::Inner::hook
+                                                 : LuaCall::Inner::called;
     call.fresh = layout_.recurses_per_call || (bits.fresh != 0 && (status_ & bits.fresh) != 0) ||
                  (bits.reentry != 0 && (status_ & bits.reentry) == 0);
     if (layout_.ci_tailcalls != no_field) {
@@ -298,7 +299,7 @@ class Walker {
       call.entry = call.key = load<Address>(closure, layout_.cclosure_f);
       return plausible_pointer(call.entry, 1);
     }
-    call.is_lua = true;
+    call.kind = LuaCall::Kind::lua;
     call.proto = load<Address>(closure, layout_.lclosure_p);
     return read_proto(call);
   }
@@ -311,7 +312,7 @@ class Walker {
     if (call.mark == 0) return false;
     call.code = load<Address>(fields, layout_.p_code);
     call.size_code = load<std::uint32_t>(fields, layout_.p_sizecode);
-    call.is_vararg = load<std::uint8_t>(fields, layout_.p_is_vararg) != 0;
+    if (load<std::uint8_t>(fields, layout_.p_is_vararg) != 0) call.kind = LuaCall::Kind::lua_vararg;
     return plausible_pointer(call.code, 4) && call.size_code > 0 && call.size_code < size_code_limit;
   }
 
@@ -326,20 +327,20 @@ class Walker {
 };
 
 // In 5.1, fresh calls can be found only when the callers are known.
-void settle_fresh(const Walker& walker, LuaWalk& walk) {
+void mark_fresh_51(const Walker& walker, LuaWalk& walk) {
   for (std::size_t i = 0; i < walk.calls.size(); ++i) {
     const LuaCall* const caller = walk.caller_of(i);
-    if (walk.calls[i].is_lua) walk.calls[i].fresh = caller == nullptr || walker.enters_anew_51(*caller);
+    if (walk.calls[i].is_lua()) walk.calls[i].fresh = caller == nullptr || walker.enters_anew_51(*caller);
   }
 }
 
 // A function that luaV_execute calls by an instruction runs in the same luaV_execute. 5.2 marks
 // that (CIST_REENTRY) only after luaD_precall, which may call a hook, or collect garbage and so
 // call a finalizer.
-void settle_reentry(const Walker& walker, LuaWalk& walk) {
+void unmark_reentered(const Walker& walker, LuaWalk& walk) {
   for (std::size_t i = 0; i < walk.calls.size(); ++i) {
     LuaCall& call = walk.calls[i];
-    const LuaCall* const caller = call.is_lua && call.fresh ? walk.caller_of(i) : nullptr;
+    const LuaCall* const caller = call.is_lua() && call.fresh ? walk.caller_of(i) : nullptr;
     if (caller != nullptr && walker.is_called_by(*caller, call)) call.fresh = false;
   }
 }
@@ -441,8 +442,8 @@ void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout
     }
   }
   walk.relocated = walker.relocating();
-  if (walker.is_array()) settle_fresh(walker, walk);
-  if (layout.status.reentry != 0) settle_reentry(walker, walk);
+  if (walker.is_array()) mark_fresh_51(walker, walk);
+  if (layout.status.reentry != 0) unmark_reentered(walker, walk);
   walk.end = LuaWalk::End::complete;
 }
 

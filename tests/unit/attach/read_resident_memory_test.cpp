@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "attach/smaps.h"
+
 namespace luaspy {
 namespace {
 

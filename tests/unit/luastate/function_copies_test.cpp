@@ -26,7 +26,7 @@ class Counting : public Memory {
 
 LuaCall call_of(const Lua& lua, const Memory& memory, Address proto) {
   LuaCall call;
-  call.is_lua = true;
+  call.kind = LuaCall::Kind::lua;
   call.proto = proto;
   call.mark = lua.mark(memory, proto);
   return call;

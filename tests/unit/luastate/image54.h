@@ -1,6 +1,6 @@
 #pragma once
 // Objects of Lua 5.4 in a memory of the test's own, as the row 5.4.3-5.4.9 has them
-// (puc/layouts/lua54.h).
+// (puc/layouts.cpp).
 
 #include <bit>
 #include <catch2/catch.hpp>

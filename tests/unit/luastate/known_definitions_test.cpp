@@ -124,7 +124,7 @@ TEST_CASE("what is first named while the target stands still is looked for after
   const Address G = image.state({{"module", image.fields({{"h", image.closure(loaded)}})}});
   const auto named = [&](Address proto) {
     LuaCall call;
-    call.is_lua = true, call.proto = proto, call.mark = lua.mark(image, proto);
+    call.kind = LuaCall::Kind::lua, call.proto = proto, call.mark = lua.mark(image, proto);
     return names.frame({lua, G, image}, call, nullptr, 0);
   };
   const auto text = [&] {

@@ -13,7 +13,7 @@ LuaWalk walk_of(std::vector<LuaCall> calls) {
 
 LuaCall lua(Address closure, Address proto, std::uint64_t mark) {
   LuaCall call;
-  call.is_lua = true;
+  call.kind = LuaCall::Kind::lua;
   call.closure = closure, call.proto = proto, call.mark = mark;
   return call;
 }

@@ -1,4 +1,4 @@
-#include "luastate/puc/number_types.h"
+#include "luastate/puc/learn_number_types.h"
 
 #include <catch2/catch.hpp>
 

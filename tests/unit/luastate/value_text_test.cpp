@@ -150,8 +150,8 @@ TEST_CASE("variables in memory that is full of anything are bounded", "[unit]") 
       for (Address i = 0; i < 3; ++i) {
         LuaCall call;
         call.ci = 0x400000 - 0x1000 * i, call.func = call.ci - 8, call.closure = 0x500000 + 64 * i;
-        call.is_lua = i > 0, call.is_vararg = true, call.proto = 0x600000, call.mark = 1, call.code = 0x700000,
-        call.size_code = 100;
+        call.kind = i > 0 ? LuaCall::Kind::lua_vararg : LuaCall::Kind::c, call.proto = 0x600000, call.mark = 1,
+        call.code = 0x700000, call.size_code = 100;
         walk.calls.push_back(call);
       }
       CountingRoom room;

@@ -42,7 +42,7 @@ NativeFrame native(Address function, Address sp) {
 
 LuaCall lua(bool fresh) {
   LuaCall call;
-  call.is_lua = true;
+  call.kind = LuaCall::Kind::lua;
   call.fresh = fresh;
   return call;
 }

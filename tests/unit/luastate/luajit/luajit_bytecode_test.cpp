@@ -10,9 +10,9 @@
 #include "luastate/bytecode.h"
 #include "luastate/luajit/callee.h"
 #include "luastate/luajit/layouts.h"
+#include "luastate/luajit/luajit_functions.h"
 #include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/luajit_opcodes.h"
-#include "luastate/luajit/luajit_prototype.h"
 #include "luastate/luajit/luajit_tables.h"
 #include "luastate/names.h"
 
@@ -299,7 +299,7 @@ class Image : public Memory {
 
   LuaCall call(Address function, Address proto, Address slot, int pc) {
     LuaCall made;
-    made.is_lua = true;
+    made.kind = LuaCall::Kind::lua;
     made.func = slot;
     made.closure = function;
     made.proto = proto;

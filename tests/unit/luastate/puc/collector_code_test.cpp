@@ -3,6 +3,7 @@
 
 #include "arch/x86_64/instruction.h"
 #include "luastate/puc/collector_code.h"
+#include "luastate/puc/layouts.h"
 
 namespace luaspy {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "luastate/puc/layout.h"
+#include "luastate/puc/layouts.h"
 
 namespace luaspy {
 namespace {

@@ -3,23 +3,16 @@
 // The native frames decide only what the innermost call is, and its pc.
 
 #include "luastate/puc/live_pc.h"
-#include "luastate/puc/puc_lua.h"
-#include "luastate/state_reader.h"
+#include "luastate/puc/puc_notes.h"
+#include "luastate/stack_walker.h"
 
 namespace luaspy {
 
-struct PucNotes : StateNotes {
-  Address errorJmp = 0;  // the lua_longjmp of the innermost protected call, on the native stack
-};
-
-// Of a state of PUC.
-inline const Layout& puc_layout_of(const Activation& state) { return static_cast<const PucLua&>(*state.lua).layout(); }
-
-class PucReader : public StateReader {
+class PucStackWalker : public StackWalker {
  public:
   // `live`: the target's memory as it is now, for code. `machine`: its processor. Both must outlive
   // the reader.
-  PucReader(const Memory& live, const Machine& machine) : live_(live), live_pc_(machine) {}
+  PucStackWalker(const Memory& live, const Machine& machine) : live_(live), live_pc_(machine) {}
 
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
              const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,

@@ -1,6 +1,6 @@
 #pragma once
 // What one implementation of Lua does in the steps of a look (lua_reader.h), and what it learns of
-// the target meanwhile: PucReader, LuajitReader. luas.h makes them.
+// the target meanwhile: PucStackWalker, LuajitStackWalker. luas.h makes them.
 
 #include "base/sample.h"
 #include "luastate/known_functions.h"
@@ -21,9 +21,9 @@ struct ExecutedCall {
   bool is_top = false;                   // the thread is in `execute` itself
 };
 
-class StateReader {
+class StackWalker {
  public:
-  virtual ~StateReader() = default;
+  virtual ~StackWalker() = default;
 
   // Forgets what is known about global states: after an exec, another one may be at the same
   // address.

@@ -1,9 +1,10 @@
-#include "luastate/luajit/luajit_reader.h"
+#include "luastate/luajit/luajit_stack_walker.h"
 
 #include <algorithm>
 #include <array>
 
 #include "luastate/luajit/innermost_frame.h"
+#include "luastate/luajit/luajit_functions.h"
 #include "luastate/prototype.h"
 
 namespace luaspy {
@@ -106,8 +107,9 @@ void touch_inlined(const Memory& memory, const LuajitLayout& layout, Address tra
 }  // namespace
 
 // For the innermost state.
-void LuajitReader::read_fields(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack,
-                               const Activation& activation, LuajitState& state) {
+void LuajitStackWalker::read_fields(const Memory& stopped, const Registers& registers,
+                                    const Locator::ThreadStack& stack, const Activation& activation,
+                                    LuajitState& state) {
   const LuajitLayout& layout = luajit_layout_of(activation);
   const Address L = activation.L, G = activation.G;
   state.moved = {};
@@ -122,9 +124,9 @@ void LuajitReader::read_fields(const Memory& stopped, const Registers& registers
 // Touches the whole used part of the Lua stack. L->base is often older than the interpreter's BASE,
 // which is in a register; a trace's base is in jit_base. Only the native frames show which of them
 // is right.
-void LuajitReader::touch(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack,
-                         const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
-                         ProtoList& protos) const {
+void LuajitStackWalker::touch(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack,
+                              const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
+                              ProtoList& protos) const {
   constexpr Address beyond = 8 * 256;  // a function has up to 250 slots (lj_def.h, LJ_MAX_SLOTS)
   constexpr Address most = 256 << 10;  // a deeper stack is walked in the stop
   const LuajitLayout& layout = luajit_layout_of(activation);
@@ -163,12 +165,12 @@ void LuajitReader::touch(const Memory& stopped, const Registers& registers, cons
     if (base == 0) continue;
     walk_luajit(memory, layout, activation.L, state.cframes, {base, 0, {}}, limits, walk);
     for (const LuaCall& call : walk.calls) {
-      if (call.is_lua) protos.add(call.proto);
+      if (call.is_lua()) protos.add(call.proto);
     }
   }
 }
 
-void LuajitReader::read(const LookMemory& look, bool innermost, const WalkLimits&, RunningState& running) {
+void LuajitStackWalker::read(const LookMemory& look, bool innermost, const WalkLimits&, RunningState& running) {
   if (dynamic_cast<LuajitState*>(running.notes.get()) == nullptr) running.notes = std::make_unique<LuajitState>();
   auto& state = static_cast<LuajitState&>(*running.notes);
   const Activation& activation = running.activation;
@@ -187,12 +189,12 @@ void LuajitReader::read(const LookMemory& look, bool innermost, const WalkLimits
   if (state.jit_base != 0 && !is_base(memory, layout, L, state.jit_base, 0)) state.jit_base = 0;
 }
 
-const Trace* LuajitReader::trace_at(const Activation& activation, Address pc) {
+const Trace* LuajitStackWalker::trace_at(const Activation& activation, Address pc) {
   return traces_.find(luajit_layout_of(activation), activation.G, pc);
 }
 
-void LuajitReader::settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
-                          const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) {
+void LuajitStackWalker::settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
+                               const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) {
   auto& luajit = static_cast<LuajitState&>(*state.notes);
   const Activation& activation = state.activation;
   const LuajitLayout& layout = luajit_layout_of(activation);
@@ -207,15 +209,15 @@ void LuajitReader::settle(RunningState& state, bool innermost, const std::vector
   LuaWalk& walk = state.walk;
   walk_luajit(memory, layout, activation.L, luajit.cframes, frame.top(), limits, walk);
   walk.relocated = luajit.moved.stack != 0;
-  if (luajit.trace.object != 0 && !walk.calls.empty()) walk.calls[0].near = walk.calls[0].is_lua;
+  if (luajit.trace.object != 0 && !walk.calls.empty()) walk.calls[0].near = walk.calls[0].is_lua();
   if (frame.trace_base() != 0) mark_on_trace(frame.trace_base(), walk);
 }
 
-Address LuajitReader::pc(const ExecutedCall& call, Names&, const Memory&, const NativeFunctions&) {
+Address LuajitStackWalker::pc(const ExecutedCall& call, Names&, const Memory&, const NativeFunctions&) {
   return call.state.walk.calls[call.call].saved_pc;  // settle() has set it
 }
 
-bool LuajitReader::read_start(const Activation& activation, const Trace& trace, LuaCall& start) const {
+bool LuajitStackWalker::read_start(const Activation& activation, const Trace& trace, LuaCall& start) const {
   start = {};
   start.proto = trace.start_proto;
   return read_proto_of(live_, luajit_layout_of(activation), start);
@@ -223,14 +225,14 @@ bool LuajitReader::read_start(const Activation& activation, const Trace& trace, 
 
 // A trace works on the frame in which it was entered and on those inlined above it, and writes
 // their slots when it is left (lj_snap.c, lj_snap_restore). It never goes beyond its C frame.
-void LuajitReader::mark_on_trace(Address from, LuaWalk& walk) {
+void LuajitStackWalker::mark_on_trace(Address from, LuaWalk& walk) {
   for (LuaCall& call : walk.calls) {
     call.on_trace = call.ci + 8 >= from && call.owner == walk.calls[0].owner;
   }
 }
 
-VmState LuajitReader::vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
-                               const NativeFunctions& functions) const {
+VmState LuajitStackWalker::vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
+                                    const NativeFunctions& functions) const {
   // vmstate is outdated for a moment when a trace is entered or left, so the place of the code
   // decides.
   const auto& luajit = static_cast<const LuajitState&>(*state.notes);

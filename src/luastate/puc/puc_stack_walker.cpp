@@ -1,16 +1,17 @@
-#include "luastate/puc/puc_reader.h"
+#include "luastate/puc/puc_stack_walker.h"
 
 #include "luastate/puc/innermost_call.h"
 #include "luastate/puc/walk_puc.h"
 
 namespace luaspy {
 
-void PucReader::touch(const Memory& memory, const Registers&, const Locator::ThreadStack&, const Activation& activation,
-                      const WalkLimits& limits, const KnownFunctions& known, ProtoList& protos) const {
+void PucStackWalker::touch(const Memory& memory, const Registers&, const Locator::ThreadStack&,
+                           const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
+                           ProtoList& protos) const {
   touch_puc(memory, puc_layout_of(activation), activation.L, limits, known, protos);
 }
 
-void PucReader::read(const LookMemory& look, bool, const WalkLimits& limits, RunningState& state) {
+void PucStackWalker::read(const LookMemory& look, bool, const WalkLimits& limits, RunningState& state) {
   const Layout& layout = puc_layout_of(state.activation);
   const Address L = state.activation.L;
   walk_puc(look.stopped, look.objects, layout, L, limits, state.walk);
@@ -18,21 +19,21 @@ void PucReader::read(const LookMemory& look, bool, const WalkLimits& limits, Run
   static_cast<PucNotes&>(*state.notes).errorJmp = look.stopped.get<Address>(L + layout.L_errorJmp).value_or(0);
 }
 
-void PucReader::settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
-                       const NativeFunctions& functions, const LookMemory& look, const WalkLimits&) {
-  if (innermost) settle_innermost_call(state, live_pc_, natives, functions, look.objects, live_);
+void PucStackWalker::settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
+                            const NativeFunctions& functions, const LookMemory& look, const WalkLimits&) {
+  if (innermost) correct_innermost_call(state, live_pc_, natives, functions, look.objects, live_);
 }
 
-VmState PucReader::vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
-                            const NativeFunctions& functions) const {
+VmState PucStackWalker::vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
+                                 const NativeFunctions& functions) const {
   if (collects_garbage(state, natives, functions)) return VmState::collecting;
-  return !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
+  return !state.walk.calls.empty() && !state.walk.calls[0].is_lua() ? VmState::c : VmState::interpreting;
 }
 
 // Only the innermost call of all can be ahead of its saved pc; every other call waits. 5.2 and 5.3
 // keep the pc in CallInfo itself.
-Address PucReader::pc(const ExecutedCall& executed, Names& names, const Memory& stopped,
-                      const NativeFunctions& functions) {
+Address PucStackWalker::pc(const ExecutedCall& executed, Names& names, const Memory& stopped,
+                           const NativeFunctions& functions) {
   const RunningState& state = executed.state;
   const LuaCall& call = state.walk.calls[executed.call];
   const Bytecode bytecode = puc_layout_of(state.activation).bytecode;
@@ -43,8 +44,8 @@ Address PucReader::pc(const ExecutedCall& executed, Names& names, const Memory& 
   return live_pc_.pc(*executed.execute, executed.is_top, call, caller, prototype, stopped, functions);
 }
 
-void PucReader::learn_pc(const NativeFrame& execute, const LuaCall& call, const Memory& stopped) {
-  live_pc_.learn(execute, call, stopped);
+void PucStackWalker::learn_pc(const NativeFrame& execute, const LuaCall& call, const Memory& stopped) {
+  live_pc_.observe(execute, call, stopped);
 }
 
 }  // namespace luaspy

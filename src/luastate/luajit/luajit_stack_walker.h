@@ -7,22 +7,16 @@
 #include <vector>
 
 #include "arch/machine.h"
-#include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/luajit_state.h"
-#include "luastate/state_reader.h"
+#include "luastate/stack_walker.h"
 
 namespace luaspy {
 
-// Of a state of LuaJIT.
-inline const LuajitLayout& luajit_layout_of(const Activation& state) {
-  return static_cast<const LuajitLua&>(*state.lua).layout();
-}
-
-class LuajitReader : public StateReader {
+class LuajitStackWalker : public StackWalker {
  public:
   // `live`: the target's memory after the stop, for traces. `machine`: its processor. Both must
   // outlive the reader.
-  LuajitReader(const Memory& live, const Machine& machine) : live_(live), machine_(machine), traces_(live) {}
+  LuajitStackWalker(const Memory& live, const Machine& machine) : live_(live), machine_(machine), traces_(live) {}
 
   void forget() override { traces_.forget(); }
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,

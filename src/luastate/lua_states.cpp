@@ -1,0 +1,29 @@
+#include "luastate/lua_states.h"
+
+#include <algorithm>
+#include <array>
+
+namespace luaspy {
+
+// FNV-1a, by words.
+std::uint64_t LuaStates::identity(const Memory& memory, Address G) const {
+  constexpr std::uint64_t basis = 0xcbf29ce484222325, prime = 0x100000001b3;
+  const std::array<AddressRange, 3> fields = identity_fields(G);
+  std::array<std::byte, most_identity> bytes{};
+  std::array<Memory::Request, 3> requests;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::size_t size = std::min<std::size_t>(fields[i].size(), bytes.size() - used);
+    requests[i] = {fields[i].start, std::span(bytes).subspan(used, size)};
+    used += size;
+  }
+  if (used == 0) return 0;
+  memory.read_batch(requests);
+  if (!std::ranges::all_of(requests, [](const auto& each) { return each.done || each.into.empty(); })) return 0;
+  std::uint64_t hash = basis;
+  for (std::size_t at = 0; at + sizeof(hash) <= bytes.size(); at += sizeof(hash))
+    hash = (hash ^ load<std::uint64_t>(bytes, at)) * prime;
+  return std::max<std::uint64_t>(hash, 1);
+}
+
+}  // namespace luaspy
