@@ -1,6 +1,6 @@
 #pragma once
 // A thread of luaspy that works on the CPU where the target's thread runs. If a thread is stopped
-// from its own CPU, the stop is seen as soon as the stopper gives up that CPU, which takes a third
+// from its own CPU, the stop is seen as soon as the CPU sampler gives up that CPU, which takes a third
 // of the time of a notification to another CPU. Everything else is better done on another CPU.
 
 #include <pthread.h>

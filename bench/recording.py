@@ -111,7 +111,7 @@ class Halting:
         while self.halted() == on:
             time.sleep(0.001)
         if on:
-            time.sleep(0.02)   # new stoppers
+            time.sleep(0.02)   # new CPU samplers
             self.begin()
 
     def end(self):

@@ -29,14 +29,14 @@ namespace {
 // Two recordings of the same samples, in bytes and in objects; one of them goes to the file.
 class Recorder : public AllocationSink {
  public:
-  Recorder(const AllocOptions& options, Family& family, std::optional<OutputFile>& output)
+  Recorder(const AllocOptions& options, ProcessTree& tree, std::optional<OutputFile>& output)
       : options_(options),
-        family_(family),
+        tree_(tree),
         output_(output),
-        bytes_(family.tables(), shape_of(Unit::bytes), false),
-        objects_(family.tables(), shape_of(Unit::objects), false),
-        live_(family.tables(), shape_of(options.unit)),
-        about_(about_recording(family, options.shape.mode, 0, options.max_cost)) {
+        bytes_(tree.tables(), shape_of(Unit::bytes), false),
+        objects_(tree.tables(), shape_of(Unit::objects), false),
+        live_(tree.tables(), shape_of(options.unit)),
+        about_(about_recording(tree, options.shape.mode, 0, options.max_cost)) {
     tell();
     if (has_heap()) live_.keep_heaps();
     if (!output_ || is_memprof() || has_heap()) return;
@@ -47,7 +47,7 @@ class Recorder : public AllocationSink {
 
   void add(ThreadId thread, const Tick& tick, const AllocationSample& allocation, Sample& sample) override {
     sample.heaps.clear();  // at the beginning of an allocation
-    StackTable& stacks = family_.tables().stacks;
+    StackTable& stacks = tree_.tables().stacks;
     Stack stack = stacks.frames_of(sample.stack);
     const std::string location = is_memprof() ? Memprof::location(stack) : std::string();
     if (!options_.internals) fold_internals(stack);
@@ -60,7 +60,7 @@ class Recorder : public AllocationSink {
     if (bytes_.profile().samples() == samples) return;  // left out by --only or --ignore
     if (is_memprof()) memprof_.add(location, allocation);
     if (options_.live)
-      live_.note(family_.tables().threads[thread].pid, tick.at_ns, allocation,
+      live_.note(tree_.tables().threads[thread].pid, tick.at_ns, allocation,
                  std::as_const(*this).all_written().profile(), number_of(location));
     types_.add(allocation);
     squares_ += static_cast<double>(bytes) * static_cast<double>(bytes);
@@ -79,8 +79,8 @@ class Recorder : public AllocationSink {
     about_.duration_ns = counts.duration_ns;
     about_.ticks = counts.bursts;
     if (counts.duration_ns >= program_ns_) {
-      tell_program(family_, about_);
-      tell_luas(family_, about_);
+      tell_program(tree_, about_);
+      tell_luas(tree_, about_);
       program_ns_ += 200'000'000;
     }
     if (progress_.is_due())
@@ -92,7 +92,7 @@ class Recorder : public AllocationSink {
     progress_.clear();
     about_.complete = true;
     Result<void> settled;
-    if (options_.live && writes) settled = live_.settle(family_, all_written().profile(), about_.duration_ns);
+    if (options_.live && writes) settled = live_.settle(tree_, all_written().profile(), about_.duration_ns);
     tell();
     for (Recording* const recording : {&bytes_, &objects_, &live_.bytes(), &live_.objects()}) recording->settle_names();
     if (!settled) return settled;
@@ -122,8 +122,8 @@ class Recorder : public AllocationSink {
   }
 
  private:
-  Shape shape_of(Unit unit) const {
-    Shape shape = options_.shape;
+  ViewOptions shape_of(Unit unit) const {
+    ViewOptions shape = options_.shape;
     shape.whole = output_ && unit == options_.unit && output_->format().carries_recording;
     return shape;
   }
@@ -182,7 +182,7 @@ class Recorder : public AllocationSink {
   }
 
   const AllocOptions& options_;
-  Family& family_;
+  ProcessTree& tree_;
   std::optional<OutputFile>& output_;
   CarriedRecording carried_bytes_;
   std::ostream carried_{&carried_bytes_};
@@ -193,7 +193,7 @@ class Recorder : public AllocationSink {
   std::map<std::string, std::size_t> locations_;  // Memprof::location(); each has a number
   double squares_ = 0;                            // of the samples' weights in bytes
   system::ProgressLine progress_;
-  About about_;
+  Metadata about_;
   std::int64_t program_ns_ = 0;
 };
 
@@ -233,15 +233,15 @@ Result<int> alloc(const AllocOptions& asked) {
   if (!opened) return opened.error();
   std::optional<OutputFile>& output = *opened;
   const auto run = [&]() -> Result<int> {
-    Result<Family> family = Family::open(options.target, {}, options.subprocesses);
-    if (!family) return family.error();
-    if (!family->target().launched()) {
-      if (const Result<void> lua = family->check_lua(); !lua) return lua.error();
+    Result<ProcessTree> tree = ProcessTree::open(options.target, {}, options.subprocesses);
+    if (!tree) return tree.error();
+    if (!tree->target().launched()) {
+      if (const Result<void> lua = tree->check_lua(); !lua) return lua.error();
     }
     system::watch_signals();
-    Recorder recorder(options, *family, output);
+    Recorder recorder(options, *tree, output);
     AllocationCounts counts;
-    const Result<void> sampled = run_allocation_loop(*family, {options.duration, options.max_cost}, recorder, counts);
+    const Result<void> sampled = run_allocation_loop(*tree, {options.duration, options.max_cost}, recorder, counts);
     const bool shows = sampled && counts.samples != 0;
     const Result<void> written = recorder.finish(shows);
     Result<void> printed;
@@ -249,7 +249,7 @@ Result<int> alloc(const AllocOptions& asked) {
     else if (shows) printed = print_text(recorder.text(counts));
     if (shows && output && written && !output->to_stdout())
       say("  written: {}\n  next: {}\n", output->path(), output->next_step());
-    const int status = family->wait_for_exit();
+    const int status = tree->wait_for_exit();
     if (!sampled) return sampled.error();
     if (!written) return written.error();
     if (!printed) return printed.error();

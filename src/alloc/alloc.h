@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "profile/shape.h"
+#include "profile/stack_view.h"
 #include "sampling/session.h"
 
 namespace luaspy {
@@ -17,7 +17,7 @@ struct AllocOptions {
   std::string output;              // "": none is written
   std::string format;
   Unit unit = Unit::bytes;  // of the file
-  Shape shape;
+  ViewOptions shape;
   bool live = false;          // also what is still in use at the end; the file has only that
   bool threads = false;       // folded, svg: a root frame for each thread
   bool types = false;         // an innermost frame for what is allocated

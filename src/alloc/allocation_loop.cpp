@@ -36,9 +36,9 @@ using namespace std::chrono_literals;
 
 // What lasts from one run to the next.
 struct AllocationLoop::Kept {
-  Kept(Family& of, const AllocationLoopOptions& its, AllocationSink& into, AllocationCounts& count,
+  Kept(ProcessTree& of, const AllocationLoopOptions& its, AllocationSink& into, AllocationCounts& count,
        Clock::time_point since)
-      : family(of),
+      : tree(of),
         sink(into),
         counts(count),
         began(since),
@@ -46,7 +46,7 @@ struct AllocationLoop::Kept {
         before_use(its.before_use),
         random(bursts.seed()) {}
 
-  Family& family;
+  ProcessTree& tree;
   AllocationSink& sink;
   AllocationCounts& counts;
   const Clock::time_point began;
@@ -66,7 +66,7 @@ class AllocationLoop::Loop {
  public:
   Loop(Kept& kept, Clock::time_point until, Ward& ward)
       : kept_(kept),
-        family_(kept.family),
+        tree_(kept.tree),
         sink_(kept.sink),
         counts_(kept.counts),
         random_(kept.random),
@@ -77,7 +77,7 @@ class AllocationLoop::Loop {
         allocators_(kept.allocators),
         bursts_(kept.bursts, kept.sink, kept.counts,
                 {kept.began, [this] { return is_over(); }, [this]() -> Allocators& { return allocators_; },
-                 [this](Session& session, const std::shared_ptr<Thread>& thread, const Activation& active) {
+                 [this](Session& session, const std::shared_ptr<Thread>& thread, const ActiveState& active) {
                    learn(session, thread, active);
                  },
                  [this](Allocator& allocator, double bytes, double counted) { pass(allocator, bytes, counted); },
@@ -156,15 +156,15 @@ class AllocationLoop::Loop {
     tend_at_ = now + often;
     bursts_.interrupt();
     guard_waits();
-    family_.update();
+    tree_.update();
     const bool searches = now >= search_at_;
     if (searches) search(now);
     guard_waits();
-    for (const auto& session : family_.sessions()) session->sampler().settle();
+    for (const auto& session : tree_.sessions()) session->sampler().settle();
     bursts_.let_go_pending();
     for (const pid_t tid : kept_.bursts.reaper.settle([&](pid_t each) { return is_traced(each); })) bursts_.forget(tid);
     bursts_.alarm().clear();
-    if (family_.ended()) counts_.target_ended = true;
+    if (tree_.ended()) counts_.target_ended = true;
     std::erase_if(kept_.bursts.traps, [&](const auto& trap) {
       return std::ranges::none_of(allocators_, [&](const auto& each) { return each->thread->tid() == trap.first; });
     });
@@ -178,7 +178,7 @@ class AllocationLoop::Loop {
 
   bool is_traced(pid_t tid) const {
     return bursts_.traces(tid) || bursts_.has_pending(tid) ||
-           std::ranges::any_of(family_.sessions(),
+           std::ranges::any_of(tree_.sessions(),
                                [&](const auto& session) { return session->target().tracer().has_pending(tid); });
   }
 
@@ -194,7 +194,7 @@ class AllocationLoop::Loop {
   void search(Clock::time_point now) {
     constexpr Clock::duration often = 50ms, seldom = 1s;
     const std::size_t known = allocators_.size();
-    for (const auto& session : family_.sessions()) search(*session);
+    for (const auto& session : tree_.sessions()) search(*session);
     Clock::duration& interval = kept_.search_interval;
     interval = allocators_.empty() || allocators_.size() > known
                    ? often
@@ -216,7 +216,7 @@ class AllocationLoop::Loop {
       if (sample && sample->loss == Loss::refused && !was_traced)
         bursts_.note_refusal(thread->tid(), explain_no_stop(pid));
       if (sample && sample->loss == Loss::none && !sample->again) {
-        for (const Activation& active : session.sampler().reader().active()) learn(session, thread, active);
+        for (const ActiveState& active : session.sampler().reader().active()) learn(session, thread, active);
       }
       if (was_traced) trace_again(thread->tid());
     }
@@ -238,7 +238,7 @@ class AllocationLoop::Loop {
     }
   }
 
-  void learn(Session& session, const std::shared_ptr<Thread>& thread, const Activation& active) {
+  void learn(Session& session, const std::shared_ptr<Thread>& thread, const ActiveState& active) {
     constexpr std::size_t most = 256;
     kept_.knew_any = true;
     const auto known = std::ranges::find_if(
@@ -361,7 +361,7 @@ class AllocationLoop::Loop {
   }
 
   Kept& kept_;
-  Family& family_;
+  ProcessTree& tree_;
   AllocationSink& sink_;
   AllocationCounts& counts_;
   std::mt19937_64& random_;
@@ -378,9 +378,9 @@ class AllocationLoop::Loop {
   std::vector<int> kept_to_;
 };
 
-AllocationLoop::AllocationLoop(Family& family, const AllocationLoopOptions& options, AllocationSink& sink,
+AllocationLoop::AllocationLoop(ProcessTree& tree, const AllocationLoopOptions& options, AllocationSink& sink,
                                AllocationCounts& counts, Clock::time_point began)
-    : kept_(std::make_unique<Kept>(family, options, sink, counts, began)) {}
+    : kept_(std::make_unique<Kept>(tree, options, sink, counts, began)) {}
 AllocationLoop::~AllocationLoop() = default;
 
 // The kernel releases what a thread traces after pthread_join(3) has returned, but before the thread
@@ -443,15 +443,15 @@ void AllocationLoop::forget(Session& session) {
   std::erase_if(kept_->allocators, [&](const auto& allocator) { return &allocator->session == &session; });
 }
 
-Result<void> run_allocation_loop(Family& family, const AllocationLoopOptions& options, AllocationSink& sink,
+Result<void> run_allocation_loop(ProcessTree& tree, const AllocationLoopOptions& options, AllocationSink& sink,
                                  AllocationCounts& counts) {
   const Clock::time_point began = Clock::now();
-  AllocationLoop loop(family, options, sink, counts, began);
-  family.before_drop([&](Session& session) { loop.forget(session); });
+  AllocationLoop loop(tree, options, sink, counts, began);
+  tree.before_drop([&](Session& session) { loop.forget(session); });
   Result<void> ran = loop.run_until(
       options.duration ? began + std::chrono::nanoseconds(static_cast<std::int64_t>(*options.duration * 1e9))
                        : Clock::time_point::max());
-  family.before_drop({});
+  tree.before_drop({});
   counts.cut += loop.open_bursts();
   return ran;
 }

@@ -20,7 +20,7 @@
 #include "alloc/burst.h"
 #include "alloc/call_kinds.h"
 #include "base/result.h"
-#include "sampling/family.h"
+#include "sampling/process_tree.h"
 #include "system/calls.h"
 
 namespace luaspy {
@@ -62,7 +62,7 @@ struct AllocationLoopOptions {
 class AllocationSink {
  public:
   virtual ~AllocationSink() = default;
-  // Threads and stacks have the numbers of Family::tables().
+  // Threads and stacks have the numbers of ProcessTree::tables().
   virtual void add(ThreadId thread, const Tick& tick, const AllocationSample& allocation, Sample& sample) = 0;
   virtual void add_loss(Loss loss) = 0;
   // At each probe of a Lua: its global_State, its identity, when, ns since the recording began, and its heap
@@ -76,8 +76,8 @@ class AllocationSink {
 class AllocationLoop {
  public:
   // All arguments must outlive it. `began`: from when the times of samples are counted.
-  AllocationLoop(Family& family, const AllocationLoopOptions& options, AllocationSink& sink, AllocationCounts& counts,
-                 system::Clock::time_point began);
+  AllocationLoop(ProcessTree& tree, const AllocationLoopOptions& options, AllocationSink& sink,
+                 AllocationCounts& counts, system::Clock::time_point began);
   ~AllocationLoop();
 
   // Returns at that time, or when the recording has ended. An Error: no allocation could be trapped.
@@ -87,7 +87,7 @@ class AllocationLoop {
   bool ended() const;
   // Bursts that go on in the next run, if there is one.
   std::int64_t open_bursts() const;
-  // A session is about to be dropped (Family::before_drop).
+  // A session is about to be dropped (ProcessTree::before_drop).
   void forget(Session& session);
 
  private:
@@ -98,7 +98,7 @@ class AllocationLoop {
 
 // Returns when the target has ended, the time is over, or a signal asks luaspy to end. An Error: no
 // allocation could be trapped.
-Result<void> run_allocation_loop(Family& family, const AllocationLoopOptions& options, AllocationSink& sink,
+Result<void> run_allocation_loop(ProcessTree& tree, const AllocationLoopOptions& options, AllocationSink& sink,
                                  AllocationCounts& counts);
 
 }  // namespace luaspy

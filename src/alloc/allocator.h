@@ -8,7 +8,7 @@
 #include "alloc/burst.h"
 #include "alloc/byte_gate.h"
 #include "alloc/growth_runs.h"
-#include "sampling/family.h"
+#include "sampling/process_tree.h"
 #include "system/calls.h"
 
 namespace luaspy {
@@ -37,7 +37,7 @@ struct OpenBurst {
 
 // A Lua, and the thread that was last seen to run it.
 struct Allocator {
-  Allocator(Session& its, std::shared_ptr<Thread> runs, const Activation& found, std::uint64_t seed)
+  Allocator(Session& its, std::shared_ptr<Thread> runs, const ActiveState& found, std::uint64_t seed)
       : session(its), thread(std::move(runs)), lua(*found.lua), G(found.G), gate(seed), look(its.target().memory()) {}
 
   Session& session;

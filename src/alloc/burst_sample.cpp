@@ -117,7 +117,7 @@ bool Bursts::go_to_next_call(Allocator& allocator, Trap& trap, std::unique_ptr<S
 // Luas that share a function share its trap: the call need not be one of the Lua whose burst it is. nullptr: of
 // one that is not known yet.
 Allocator* Bursts::caller_of(Allocator& allocator) {
-  const std::vector<Activation>& active = allocator.look.reading.located.active;  // the innermost first
+  const std::vector<ActiveState>& active = allocator.look.reading.located.active;  // the innermost first
   if (active.empty() || active.front().G == allocator.G) return &allocator;
   for (const auto& other : loop_.allocators()) {
     if (&other->session == &allocator.session && other->G == active.front().G) return other.get();
@@ -180,7 +180,7 @@ Bursts::Outcome Bursts::sample(Allocator& allocator, Trap& trap, std::unique_ptr
     const auto pid = static_cast<Address>(allocator.session.target().process().pid());
     found.use = state_.uses.settle({natives[0].pc, natives[1].pc, pid}, found.block, found.use);
   }
-  for (const Activation& active : sampler.reader().active()) loop_.learn(allocator.session, allocator.thread, active);
+  for (const ActiveState& active : sampler.reader().active()) loop_.learn(allocator.session, allocator.thread, active);
   const BurstSums& sums = burst.sums;
   state_.usual += sums;
   allocator.usual += sums;

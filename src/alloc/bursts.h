@@ -62,7 +62,7 @@ class Bursts {
     system::Clock::time_point start;  // of the recording
     std::function<bool()> is_over;
     std::function<Allocators&()> allocators;
-    std::function<void(Session&, const std::shared_ptr<Thread>&, const Activation&)> learn;
+    std::function<void(Session&, const std::shared_ptr<Thread>&, const ActiveState&)> learn;
     // A burst has ended that trapped calls that grow by so many bytes: in truth, and as far as each of
     // them counts (BurstSums).
     std::function<void(Allocator&, double bytes, double counted)> pass;

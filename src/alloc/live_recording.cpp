@@ -21,11 +21,11 @@ void LiveRecording::note(int pid, std::int64_t at_ns, const AllocationSample& al
                     allocation.calls});
 }
 
-Result<void> LiveRecording::settle(Family& family, const Profile& counted, std::int64_t duration_ns) {
+Result<void> LiveRecording::settle(ProcessTree& tree, const Profile& counted, std::int64_t duration_ns) {
   const std::int64_t old_until_ns = duration_ns - duration_ns / 10;
   std::set<int> pids;  // of which there is a snapshot
   std::optional<Error> refused;
-  for (const auto& session : family.sessions()) {
+  for (const auto& session : tree.sessions()) {
     Result<HeapSnapshot> snapshot = take_snapshot(*session);
     if (!snapshot) {
       refused = snapshot.error();

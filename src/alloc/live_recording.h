@@ -14,13 +14,13 @@
 #include "heap/heap_analysis.h"
 #include "heap/heap_snapshot.h"
 #include "record/recording.h"
-#include "sampling/family.h"
+#include "sampling/process_tree.h"
 
 namespace luaspy {
 
 class LiveRecording {
  public:
-  LiveRecording(EventTables& tables, const Shape& shape)
+  LiveRecording(EventTables& tables, const ViewOptions& shape)
       : tables_(tables), bytes_(tables, shape, false), objects_(tables, shape, false) {}
 
   // A sample of process `pid`, which `counted` has counted last. `location`: a number of the caller's.
@@ -35,7 +35,7 @@ class LiveRecording {
   // At the end of a recording of that length. `counted`: the same as in note(). What was allocated in
   // its last tenth is left out: it is still there because it is young. An Error if there is no
   // snapshot of any process; then nothing is in use.
-  Result<void> settle(Family& family, const Profile& counted, std::int64_t duration_ns);
+  Result<void> settle(ProcessTree& tree, const Profile& counted, std::int64_t duration_ns);
 
   // The heap of a process at the end.
   struct Heap {
@@ -43,7 +43,7 @@ class LiveRecording {
     std::vector<std::unique_ptr<HeapAnalysis>> states;
   };
   // To be called before settle(), if heaps() is wanted afterwards: of all processes and all their Luas.
-  // They ask the family, which must live as long.
+  // They ask the tree, which must live as long.
   void keep_heaps() { keeps_heaps_ = true; }
   const std::vector<Heap>& heaps() const { return heaps_; }
 

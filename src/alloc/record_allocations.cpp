@@ -41,15 +41,15 @@ struct Found {
   double sum_of_squares = 0;
 };
 
-Result<void> take_turns(Family& family, const LoopOptions& options, const AllocationLoopOptions& allocation_options,
+Result<void> take_turns(ProcessTree& tree, const LoopOptions& options, const AllocationLoopOptions& allocation_options,
                         Recording& recording, LoopCounts& counts, Found& found) {
   constexpr double shortest_ms = 50, longest_ms = 200;
   std::mt19937_64 random(std::random_device{}());
   std::uniform_real_distribution<double> slice_ms(shortest_ms, longest_ms);
   Into into(recording);
-  SamplingLoop sampling(family, options, recording, counts);
-  AllocationLoop allocating(family, allocation_options, into, found.counts, sampling.start());
-  family.before_drop([&](Session& session) {
+  SamplingLoop sampling(tree, options, recording, counts);
+  AllocationLoop allocating(tree, allocation_options, into, found.counts, sampling.start());
+  tree.before_drop([&](Session& session) {
     allocating.forget(session);
     sampling.forget(session);
   });
@@ -68,7 +68,7 @@ Result<void> take_turns(Family& family, const LoopOptions& options, const Alloca
     counts.target_ended |= found.counts.target_ended;
   }
   sampling.run_until(Clock::now());  // the counts are of this time
-  family.before_drop({});
+  tree.before_drop({});
   found.sum_of_squares = into.sum_of_squares();
   return ran;
 }
@@ -101,8 +101,8 @@ Result<int> record_with_allocations(const RecordOptions& options) {
   Found found;
   const AllocationLoopOptions allocation_options = {{}, options.max_cost};
   Alongside alongside;
-  alongside.run = [&](Family& family, const LoopOptions& loop_options, Recording& recording, LoopCounts& counts) {
-    return take_turns(family, loop_options, allocation_options, recording, counts, found);
+  alongside.run = [&](ProcessTree& tree, const LoopOptions& loop_options, Recording& recording, LoopCounts& counts) {
+    return take_turns(tree, loop_options, allocation_options, recording, counts, found);
   };
   alongside.text = [&](const Recording& recording) { return end_text(recording, options, found); };
   return record(options, &alongside);

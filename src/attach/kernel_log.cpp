@@ -55,8 +55,8 @@ std::unique_ptr<KernelLog> KernelLog::open(int cpu, system::Failure& failure) {
 // expired it continues with the same period, which the next call changes.
 void KernelLog::set_period(std::uint64_t ns) { (void)::ioctl(ring_.event().number(), PERF_EVENT_IOC_PERIOD, &ns); }
 
-// It must not expire after the stopper's own timer: the stopper would be the thread that is interrupted. What the
-// call itself takes until the clock begins makes the lead shorter.
+// It must not expire after the CPU sampler's own timer: the CPU sampler would be the thread that is interrupted. What
+// the call itself takes until the clock begins makes the lead shorter.
 void KernelLog::expect(Clock::time_point due) {
   constexpr std::int64_t lead = 3'000, shortest = 10'000;  // ns; shortest: the kernel makes no shorter one
   set_period(static_cast<std::uint64_t>(std::max(to_ns(due - Clock::now()) - lead, shortest)));
@@ -76,7 +76,7 @@ void KernelLog::at(Clock::time_point due, pid_t tid, KernelChain& chain) const {
   chain.clear();  // it is written all the time
 }
 
-// The first record since the tick was due is the tick's. If the stopper got its CPU late, because the thread stayed
+// The first record since the tick was due is the tick's. If the CPU sampler got its CPU late, because the thread stayed
 // in the kernel, later ones follow.
 void KernelLog::find(const RecordView& records, std::uint64_t from_ns, pid_t tid, KernelChain& chain) {
   chain.clear();

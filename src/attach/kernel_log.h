@@ -3,7 +3,7 @@
 // to user space, whatever it did before.
 //
 // perf_event_open(2): a software clock of one CPU (PERF_COUNT_SW_CPU_CLOCK) that records the kernel's call chain if
-// it expires while the CPU executes in the kernel. It is set to expire with the tick, on the stopper's own CPU, so
+// it expires while the CPU executes in the kernel. It is set to expire with the tick, on the CPU sampler's own CPU, so
 // that one timer interrupt serves both: there is one record for a tick at which the CPU was in the kernel, and none
 // for the others. It records whatever thread that was; at() asks for one thread. Available to root, with
 // CAP_PERFMON, and to everybody if /proc/sys/kernel/perf_event_paranoid is below 1.

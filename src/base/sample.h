@@ -23,7 +23,8 @@ enum class Loss : std::uint8_t {
   unreadable,   // its stack could not be read
   moved,        // a sleeping thread ran while it was being read
   left_out,     // by --only or --ignore
-  elsewhere,  // the thread was on another CPU than the stopper: such a stop would come at the thread's next system call
+  elsewhere,   // the thread was on another CPU than the CPU sampler: such a stop would come at the thread's next system
+               // call
   incomplete,  // the stop has not read everything that ran there
 };
 inline constexpr std::size_t loss_count = 11;

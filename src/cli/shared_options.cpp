@@ -112,7 +112,7 @@ void add_output(CLI::App& command, std::string& output, std::string& format, con
       ->option_text("FORMAT");
 }
 
-void add_shape(CLI::App& command, Shape& shape, bool& threads) {
+void add_shape(CLI::App& command, ViewOptions& shape, bool& threads) {
   command.add_flag("--lines", shape.lines, "Frames show the line being executed, not the function's");
   command.add_flag("--threads", threads, "In folded and svg output, a root frame for each thread");
   command.add_flag("--vmstate", shape.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/mode.h"
-#include "profile/shape.h"
+#include "profile/stack_view.h"
 #include "sampling/session.h"
 
 namespace luaspy {
@@ -31,6 +31,6 @@ void add_patterns(CLI::App& command, std::string& only, std::string& ignore);
 // `more`: formats that only this command has.
 void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise,
                 const std::vector<std::string>& more = {});
-void add_shape(CLI::App& command, Shape& shape, bool& threads);
+void add_shape(CLI::App& command, ViewOptions& shape, bool& threads);
 
 }  // namespace luaspy

@@ -281,7 +281,7 @@ std::string look_text(StackReader& reader, const Sample& sample, bool in_full) {
   std::string text = fmt::format("    {}, stood still {:.0f} µs, VM {}; quality:{}\n      stack, outermost first:{}\n",
                                  name(sample.state), static_cast<double>(sample.stopped_ns) / 1e3,
                                  name(sample.vm_state), quality_text(sample.quality), shape_text(shown));
-  for (const Activation& state : reader.active())
+  for (const ActiveState& state : reader.active())
     text += fmt::format("      lua_State {:#x} of {:#x}, {}, its native frames end at {:#x}\n", state.L, state.G,
                         state.lua->name(), state.boundary);
   if (reader.active().empty()) text += "      no lua_State runs on it\n";

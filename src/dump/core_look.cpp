@@ -113,7 +113,7 @@ class CoreLook {
   SourceFiles sources_;
   StackTable stacks_;
   StackReader reader_;
-  std::vector<std::vector<Activation>> active_;
+  std::vector<std::vector<ActiveState>> active_;
 };
 
 }  // namespace

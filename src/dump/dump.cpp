@@ -12,8 +12,8 @@
 #include "dump/dump_text.h"
 #include "dump/inspection.h"
 #include "sampling/debuginfod.h"
-#include "sampling/family.h"
 #include "sampling/kernel_access.h"
+#include "sampling/process_tree.h"
 #include "system/calls.h"
 #include "system/signals.h"
 #include "system/terminal.h"
@@ -32,11 +32,11 @@ void print_text(const std::string& text) {
 
 // Signals end the sleep early: an alarm comes ten times a second (see system::watch_signals). In
 // between, threads that did not stop in time are released.
-void pause(const Family& family, double seconds) {
+void pause(const ProcessTree& tree, double seconds) {
   const auto end = system::Clock::now() +
                    std::chrono::duration_cast<system::Clock::duration>(std::chrono::duration<double>(seconds));
   while (system::Clock::now() < end && system::end_requested() == 0) {
-    for (const auto& session : family.sessions()) session->target().tracer().let_go_pending();
+    for (const auto& session : tree.sessions()) session->target().tracer().let_go_pending();
     (void)system::sleep_until(end);
   }
 }
@@ -50,17 +50,17 @@ Error incomplete() { return {Cause::output, "Cannot write all of the dump: no sp
 // Finds threads that want to run but have no CPU, by how much CPU time they get: watches all
 // processes for a short time and, if any thread gets too little, for a second. A signal ends it. No
 // thread is stopped by now.
-void watch_running(const Family& family, std::vector<Inspector>& inspectors, std::vector<ProcessLook>& looks) {
+void watch_running(const ProcessTree& tree, std::vector<Inspector>& inspectors, std::vector<ProcessLook>& looks) {
   constexpr double first = 0.05, whole = 1;  // s
   std::vector<std::vector<std::pair<pid_t, CpuWatch>>> watches;
   for (std::size_t i = 0; i < looks.size(); ++i) watches.push_back(inspectors[i].watch_running(looks[i]));
   if (std::ranges::all_of(watches, [](const auto& of_process) { return of_process.empty(); })) return;
-  pause(family, first);
+  pause(tree, first);
   const auto waits = [](const auto& watch) { return watch.second.so_far().has_value(); };
   const bool any_waits = std::ranges::any_of(
       watches, [&](const auto& of_process) { return std::ranges::any_of(of_process, waits); });
   if (!any_waits || system::end_requested() != 0) return;
-  pause(family, whole - first);
+  pause(tree, whole - first);
   for (std::size_t i = 0; i < looks.size(); ++i) {
     for (const auto& [tid, watch] : watches[i])
       std::ranges::find(looks[i].threads, tid, &ThreadLook::tid)->cpu_wait = watch.so_far();
@@ -71,16 +71,16 @@ using Looks = std::vector<ProcessLook>;  // at one process, in the order of time
 
 // Looks at each process, the target first. Leaves out processes that ended before they could be
 // looked at. Text is printed after each round.
-std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
+std::vector<Looks> look_at_all(ProcessTree& tree, const DumpOptions& options) {
   std::vector<Inspector> inspectors;
-  for (const auto& session : family.sessions()) inspectors.emplace_back(*session, inspect_options(options));
+  for (const auto& session : tree.sessions()) inspectors.emplace_back(*session, inspect_options(options));
   std::vector<Looks> all(inspectors.size());
   const Paint paint(system::terminal_of(1).colours);
   for (int i = 0; i < options.count && system::end_requested() == 0; ++i) {
-    if (i != 0) pause(family, options.interval);
+    if (i != 0) pause(tree, options.interval);
     std::vector<ProcessLook> looks;
     for (Inspector& inspector : inspectors) looks.push_back(inspector.look());
-    if (i == 0) watch_running(family, inspectors, looks);  // later, movements() says how much of a CPU each had
+    if (i == 0) watch_running(tree, inspectors, looks);  // later, movements() says how much of a CPU each had
     for (std::size_t which = 0; which < all.size(); ++which) {
       ProcessLook& look = looks[which];
       if (look.threads.empty()) continue;
@@ -142,24 +142,24 @@ Result<int> dump(const DumpOptions& options) {
   sampler_options.patience = std::chrono::seconds(2);
   sampler_options.looks_once = true;
   sampler_options.kernel = kernel_for_sleeping();
-  Result<Family> opened = Family::open(options.target, sampler_options, options.subprocesses);
+  Result<ProcessTree> opened = ProcessTree::open(options.target, sampler_options, options.subprocesses);
   if (!opened) return opened.error();
-  Family& family = *opened;
+  ProcessTree& tree = *opened;
   if (options.mode != Mode::native) {
-    if (const Result<void> lua = family.check_lua(); !lua) return lua.error();
+    if (const Result<void> lua = tree.check_lua(); !lua) return lua.error();
   }
   system::watch_signals();
-  const std::vector<Looks> all = look_at_all(family, options);
+  const std::vector<Looks> all = look_at_all(tree, options);
   if (all.empty())
     return Error{Cause::target_ended,
-                 fmt::format("Process {} ended while luaspy looked at it.", family.target().target().process().pid())};
+                 fmt::format("Process {} ended while luaspy looked at it.", tree.target().target().process().pid())};
   if (options.json) print(to_json(all, options.coroutines));
   for (const Looks& looks : all) {
     if (!options.json && looks.size() > 1) print_text(to_text(movements(looks), looks));
   }
   if (!std::cout) return incomplete();
   if (const Result<void> looked = check_refused(all); !looked) return looked.error();
-  StackReader& reader = family.sessions().front()->sampler().reader();
+  StackReader& reader = tree.sessions().front()->sampler().reader();
   if (options.mode != Mode::native && !reader.images().empty() && !reader.has_state()) {
     return Error{
         Cause::not_initialised,

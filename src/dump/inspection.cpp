@@ -16,7 +16,7 @@ std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& 
   for (const StackCall& frame : reader.joined().calls) {
     FrameDetail& detail = details.emplace_back();
     if (frame.state == nullptr) continue;
-    const Activation& state = *frame.state;
+    const ActiveState& state = *frame.state;
     const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), *state.lua, state.G, state.L,
                                                            *frame.walk, reader.lua().names(), limits, room);
     detail.variables = variables->second.variables(frame.call, frame.pc);
@@ -100,7 +100,7 @@ std::optional<Sample> Inspector::look_at(Thread& thread) {
   Sample& last = last_[thread.tid()];
   if (sample->again) return last;
   last = std::move(*sample);
-  for (const Activation& state : session_.sampler().reader().active()) {
+  for (const ActiveState& state : session_.sampler().reader().active()) {
     if (state.lua->has_hook(session_.target().memory(), state.G, state.L)) hooked_[state.G].insert(state.L);
   }
   return last;
@@ -218,7 +218,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     learn(coroutines);
     standstill = std::make_unique<Standstill>(session_.target());
   }
-  std::vector<std::vector<Activation>> active;
+  std::vector<std::vector<ActiveState>> active;
   CountingRoom room;
   sampler.reader().name_later(true);
   sampler.reader().lua().names().stand_still(true);

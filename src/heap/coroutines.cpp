@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "luastate/call_frames.h"
-#include "luastate/lua_reader.h"
+#include "luastate/lua_inspector.h"
 #include "luastate/strings.h"
 
 namespace luaspy {
@@ -120,9 +120,9 @@ void Coroutines::copy() {
   copy_.seal();
 }
 
-bool Coroutines::settle(const std::vector<std::vector<Activation>>& active) {
+bool Coroutines::settle(const std::vector<std::vector<ActiveState>>& active) {
   active_.clear();
-  for (const std::vector<Activation>& thread : active) {
+  for (const std::vector<ActiveState>& thread : active) {
     for (std::size_t i = 0; i < thread.size(); ++i)
       active_.emplace(thread[i].L, i == 0 ? Active::innermost : Active::further_out);
   }

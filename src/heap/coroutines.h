@@ -78,7 +78,7 @@ struct CoroutineLimits {
 
 class Coroutines {
  public:
-  using States = std::unordered_map<Address, const Lua*>;  // by global_State: LuaReader::global_states()
+  using States = std::unordered_map<Address, const Lua*>;  // by global_State: LuaInspector::global_states()
 
   // `live` and `names` must outlive this. `names`: of the same target; needed for variables only.
   explicit Coroutines(const Memory& live, const CoroutineLimits& limits = {}, Names* names = nullptr)
@@ -92,7 +92,7 @@ class Coroutines {
   void keep() { copy_.seal(); }
   void copy();
   // `active`: for each thread, the states that were active on it at that instant, innermost first.
-  bool settle(const std::vector<std::vector<Activation>>& active);
+  bool settle(const std::vector<std::vector<ActiveState>>& active);
   std::vector<StateReport> report(Names& names, const NativeFunctions& functions);
 
  private:

@@ -20,7 +20,7 @@
 #include "heapreport/heap_text.h"
 #include "heapreport/take_snapshot.h"
 #include "output/print_text.h"
-#include "sampling/family.h"
+#include "sampling/process_tree.h"
 #include "system/progress.h"
 #include "system/signals.h"
 #include "system/terminal.h"
@@ -72,14 +72,14 @@ Analysed analyse(HeapSnapshot snapshot, bool keep) {
   return analysed;
 }
 
-Result<Family> open_family(const HeapOptions& options) {
+Result<ProcessTree> open_family(const HeapOptions& options) {
   SamplerOptions sampler;
   sampler.patience = std::chrono::seconds(2);
-  Result<Family> family = Family::open(options.target, sampler, options.subprocesses);
-  if (!family) return family.error();
-  if (const Result<void> lua = family->check_lua(); !lua) return lua.error();
+  Result<ProcessTree> tree = ProcessTree::open(options.target, sampler, options.subprocesses);
+  if (!tree) return tree.error();
+  if (const Result<void> lua = tree->check_lua(); !lua) return lua.error();
   system::watch_signals();
-  return family;
+  return tree;
 }
 
 SnapshotOptions snapshot_options(const HeapOptions& options, bool with_resident) {
@@ -96,11 +96,11 @@ Result<HeapSnapshot> snapshot_of_file(const HeapOptions& options) {
 
 // One process after the other, so that the memory of one is needed at a time. Says which process could
 // not be looked at; an Error if none could.
-Result<void> visit_snapshots(Family& family, const SnapshotOptions& options,
+Result<void> visit_snapshots(ProcessTree& tree, const SnapshotOptions& options,
                              const std::function<Result<void>(HeapSnapshot)>& visit) {
   std::vector<Error> left_out;
   bool any = false;
-  for (const auto& session : family.sessions()) {
+  for (const auto& session : tree.sessions()) {
     Result<HeapSnapshot> snapshot = take_snapshot(*session, options);
     if (!snapshot) {
       left_out.push_back(snapshot.error());
@@ -205,8 +205,8 @@ Result<int> compare_files(const HeapOptions& options, std::optional<HeapOutput>&
 
 // The last comparison is the one that the file has, which is of one process.
 Result<int> watch(const HeapOptions& options, std::optional<HeapOutput>& output, const Paint& paint) {
-  Result<Family> family = open_family(options);
-  if (!family) return family.error();
+  Result<ProcessTree> tree = open_family(options);
+  if (!tree) return tree.error();
   std::map<int, std::unique_ptr<Analysed>> firsts;  // by process
   std::unique_ptr<Analysed> last;
   std::optional<Error> ended;  // what was seen before stays
@@ -214,9 +214,9 @@ Result<int> watch(const HeapOptions& options, std::optional<HeapOutput>& output,
   for (int i = 0; i < options.count && system::end_requested() == 0; ++i) {
     const auto due = system::Clock::now() +
                      std::chrono::duration_cast<system::Clock::duration>(std::chrono::duration<double>(options.every));
-    family->update();
+    tree->update();
     const Result<void> visited = visit_snapshots(
-        *family, snapshot_options(options, false), [&](HeapSnapshot snapshot) -> Result<void> {
+        *tree, snapshot_options(options, false), [&](HeapSnapshot snapshot) -> Result<void> {
           auto now = std::make_unique<Analysed>(analyse(std::move(snapshot), false));
           std::unique_ptr<Analysed>& first = firsts[now->snapshot.pid];
           if (first == nullptr) {
@@ -289,9 +289,9 @@ Result<int> heap(const HeapOptions& options) {
       if (!snapshot) return snapshot.error();
       return tell(std::move(*snapshot));
     }
-    Result<Family> family = open_family(options);
-    if (!family) return family.error();
-    return visit_snapshots(*family, snapshot_options(options, options.rss), tell);
+    Result<ProcessTree> tree = open_family(options);
+    if (!tree) return tree.error();
+    return visit_snapshots(*tree, snapshot_options(options, options.rss), tell);
   };
   if (const Result<void> told = tell_all(); !told) {
     if (output) output->discard();

@@ -25,7 +25,7 @@ constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
 
 class RawReader {
  public:
-  RawReader(std::uint8_t version, const Shape& shape, const RawWindow& window, bool keeps_order)
+  RawReader(std::uint8_t version, const ViewOptions& shape, const RawWindow& window, bool keeps_order)
       : version_(version), window_(window), mode_(shape.mode), built_(tables_, shape, keeps_order) {}
 
   // False if the block is damaged (the records before the damage count), or if refused() says why
@@ -43,7 +43,7 @@ class RawReader {
 
   Profile finish(bool whole) {
     begin_window();
-    About& about = profile_.about;
+    Metadata& about = profile_.about;
     about.duration_ns = std::max(about.duration_ns, tick_.at_ns);
     about.ticks = std::max(about.ticks, ticks_);
     about.sampled_ns = std::min(about.sampled_ns, about.duration_ns);
@@ -124,7 +124,7 @@ class RawReader {
   bool read_about(Fields fields) {
     const std::string_view key = fields.text(), value = fields.text();
     if (!fields.good()) return false;
-    About& about = profile_.about;
+    Metadata& about = profile_.about;
     const auto number = [&value] {
       std::int64_t result = 0;
       std::from_chars(value.data(), value.data() + value.size(), result);
@@ -450,7 +450,7 @@ std::string raw_bytes(std::istream& in, std::size_t most) {
   return bytes;
 }
 
-Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window, bool keeps_order,
+Result<Profile> read_raw(std::istream& in, const ViewOptions& shape, const RawWindow& window, bool keeps_order,
                          const std::function<void(std::int64_t)>& seen) {
   if (is_page(in)) {
     PageRecording recording(in, raw::most_carried);

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "profile/profile.h"
-#include "profile/shape.h"
+#include "profile/stack_view.h"
 
 namespace luaspy {
 
@@ -27,8 +27,8 @@ struct RawWindow {
 // trusted. Everything after a damaged or unfinished block is left out, and `about.complete` is false
 // then. Returns an error if it is not a raw recording, or its version or unit is unknown. `seen`, if
 // set, is called now and then with how many bytes of the file have been read.
-Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window = {}, bool keeps_order = true,
-                         const std::function<void(std::int64_t)>& seen = {});
+Result<Profile> read_raw(std::istream& in, const ViewOptions& shape, const RawWindow& window = {},
+                         bool keeps_order = true, const std::function<void(std::int64_t)>& seen = {});
 
 // The bytes of a raw recording, or of the one that a page carries; empty if there are more than
 // `most`. They are not checked.

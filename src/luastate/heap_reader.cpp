@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "luastate/circle.h"
+#include "luastate/cycle_detector.h"
 #include "luastate/strings.h"
 
 namespace luaspy {
@@ -33,7 +33,7 @@ bool is_object(const Value& value) {
 // many are left.
 template <typename Visit>
 bool follow(const Memory& memory, const LuaHeap& lua, Address first, std::uint64_t& most, Visit visit) {
-  Circle circle;
+  CycleDetector circle;
   for (Address object = first; object != 0;) {
     ObjectHead head;
     const bool good = lua.read_head(memory, object, head);

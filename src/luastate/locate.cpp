@@ -202,7 +202,7 @@ const Lua* Locator::lua_of(const Memory& memory, Address L, std::span<const std:
   return nullptr;
 }
 
-bool Locator::is_state(const Memory& memory, const Activation& state) {
+bool Locator::is_state(const Memory& memory, const ActiveState& state) {
   std::array<std::byte, state_head_size> head;
   const StateFields& fields = state.lua->state();
   return memory.read(state.L, head) && load<std::uint8_t>(head, fields.tt) == fields.tag &&
@@ -300,7 +300,7 @@ std::vector<Address> Locator::find_missed(const Memory& memory, const ThreadStac
 }
 
 void Locator::locate(const Memory& memory, const Registers& registers, const ThreadStack& stack,
-                     const ThreadStack& before, Unknown unknown, std::vector<Activation>& active,
+                     const ThreadStack& before, Unknown unknown, std::vector<ActiveState>& active,
                      std::vector<Address>& deferred, const Mentions* before_mentions, Effort effort) {
   active.clear();
   candidates_.clear();
@@ -431,7 +431,7 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     if (candidate.unprotected && unprotected_.size() < most_unprotected)
       unprotected_.push_back({candidate.L, candidate.G, candidate.lua, stack.end()});
   }
-  for (const Activation& state : unprotected_) {
+  for (const ActiveState& state : unprotected_) {
     if (mentions_.states.size() < most_states) mentions_.states.push_back(state.L);
   }
   if (!active.empty()) return;

@@ -25,7 +25,7 @@
 namespace luaspy {
 
 // One lua_State that is active on a thread.
-struct Activation {
+struct ActiveState {
   Address L = 0;
   Address G = 0;
   const Lua* lua = nullptr;
@@ -84,7 +84,7 @@ class Locator {
   // `mentions`: the mentions() of that look; null or empty if not known. `deferred`: receives the
   // words that were deferred.
   void locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, const ThreadStack& before,
-              Unknown unknown, std::vector<Activation>& active, std::vector<Address>& deferred,
+              Unknown unknown, std::vector<ActiveState>& active, std::vector<Address>& deferred,
               const Mentions* mentions = nullptr, Effort effort = Effort::complete);
   // Of the last locate().
   const Mentions& mentions() const { return mentions_; }
@@ -92,7 +92,7 @@ class Locator {
   // Of the last locate(): PUC states that the stack mentions and that are calling something without
   // a protected call below it. They have no anchor, so each may run on this thread or on another
   // one. The frames of luaV_execute show which frames belong to them.
-  const std::vector<Activation>& unprotected() const { return unprotected_; }
+  const std::vector<ActiveState>& unprotected() const { return unprotected_; }
   // Was no anchor found, so that the result of locate() is only the first of the states that may
   // run here?
   bool guessed() const { return guessed_; }
@@ -118,7 +118,7 @@ class Locator {
 
   // Is this state, found by an earlier look, still a state? For memory that may have been freed
   // since.
-  static bool is_state(const Memory& memory, const Activation& state);
+  static bool is_state(const Memory& memory, const ActiveState& state);
 
   // A main thread anywhere in the target's writable memory, 0 if there is none. Finds states that
   // no stack mentions. Reads up to most_searched bytes of live memory, which takes some 300 ms.
@@ -211,7 +211,7 @@ class Locator {
   static const Room complete_room, bounded_room;
   Room room_;
   std::vector<Candidate> candidates_;
-  std::vector<Activation> unprotected_;
+  std::vector<ActiveState> unprotected_;
   bool guessed_ = false;
 };
 

@@ -4,15 +4,15 @@
 
 namespace luaspy {
 
-std::vector<Activation> Walked::active() const {
-  std::vector<Activation> active;
+std::vector<ActiveState> Walked::active() const {
+  std::vector<ActiveState> active;
   for (const RunningState& state : on_thread()) active.push_back(state.activation);
   return active;
 }
 
 void Walked::drop_strangers(Address sp, Address end, bool ends_there) {
   for (std::size_t i = running; i-- > 0;) {
-    const Activation& state = states[i].activation;
+    const ActiveState& state = states[i].activation;
     const bool lies_among_frames = state.L >= sp && state.L < end;
     const bool is_beyond = ends_there && states[i].anchored && state.anchor >= end;
     if (!lies_among_frames && !is_beyond) continue;

@@ -1,6 +1,6 @@
 #pragma once
 // The Lua half of a look as a value for each step: Located is made while the thread is stopped,
-// then Walked. LuaReader makes both.
+// then Walked. LuaInspector makes both.
 
 #include <cstddef>
 #include <memory>
@@ -24,11 +24,11 @@ struct LookMemory {
 
 // The states that run on a thread, as far as the stop has found them.
 struct Located {
-  std::vector<Activation> active;       // innermost first
-  std::vector<Activation> unprotected;  // other states that may run there without a protected call
-  bool guessed = false;                 // `active` is only the first of the states that may run there
-  std::vector<Address> deferred;        // words of the stack that may be further states
-  Locator::LeftOut left_out;            // what else may be
+  std::vector<ActiveState> active;       // innermost first
+  std::vector<ActiveState> unprotected;  // other states that may run there without a protected call
+  bool guessed = false;                  // `active` is only the first of the states that may run there
+  std::vector<Address> deferred;         // words of the stack that may be further states
+  Locator::LeftOut left_out;             // what else may be
   Locator::Mentions mentions;
   bool all = false;  // nothing was deferred but what is beyond the bounds, and known functions were touched, too
   bool all_functions = false;        // known functions were touched, too, and copied
@@ -45,14 +45,14 @@ struct StateNotes {
 
 // A state and its calls.
 struct RunningState {
-  Activation activation;
+  ActiveState activation;
   bool anchored = false;  // found by its anchor; false: it may run here, or is only guessed
   LuaWalk walk;
   std::unique_ptr<StateNotes> notes;  // set by StackWalker::read(), by which they may be reused
 };
 
-// The states that run on a thread, with their calls. LuaReader::walk() makes it;
-// LuaReader::settle() corrects it with the native frames.
+// The states that run on a thread, with their calls. LuaInspector::walk() makes it;
+// LuaInspector::settle() corrects it with the native frames.
 struct Walked {
   // A run of native frames that belong to one state, innermost first.
   struct Part {
@@ -71,7 +71,7 @@ struct Walked {
   void drop_strangers(Address sp, Address end, bool ends_there);
   std::span<const RunningState> on_thread() const { return std::span(states).first(running); }
   // The states on the thread without their calls.
-  std::vector<Activation> active() const;
+  std::vector<ActiveState> active() const;
   // Their C frames on the native stack (LuaJIT).
   std::vector<Address> vm_frames() const;
   // Does the innermost state run a trace (LuaJIT)?

@@ -33,7 +33,7 @@ class StackWalker {
   // thread's stack in it. Functions that are `known` are left out. Of the others, the Protos of Lua
   // functions that may be called are added to `protos`, innermost first.
   virtual void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-                     const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
+                     const ActiveState& activation, const WalkLimits& limits, const KnownFunctions& known,
                      ProtoList& protos) const = 0;
 
   // After the stop: the calls, as far as they do not depend on the native frames. `innermost`: it
@@ -53,9 +53,9 @@ class StackWalker {
   virtual void learn_pc(const NativeFrame&, const LuaCall&, const Memory&) {}
 
   // The trace whose machine code contains `pc`; nullptr: none. Valid until the next call.
-  virtual const Trace* trace_at(const Activation&, Address) { return nullptr; }
+  virtual const Trace* trace_at(const ActiveState&, Address) { return nullptr; }
   // The function in which a trace starts. False if it can no longer be read.
-  virtual bool read_start(const Activation&, const Trace&, LuaCall&) const { return false; }
+  virtual bool read_start(const ActiveState&, const Trace&, LuaCall&) const { return false; }
 };
 
 }  // namespace luaspy

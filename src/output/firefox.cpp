@@ -274,8 +274,8 @@ void write_thread(const Profile& profile, std::size_t thread, const FunctionTabl
 // The thread below which the site shows a counter: the first one of the process.
 std::size_t thread_of(const Profile& profile, int pid) {
   const auto& threads = profile.threads();
-  const auto found = std::ranges::find_if(
-      threads, [&](const ThreadInfo& thread) { return process_of(profile, thread) == pid; });
+  const auto found = std::ranges::find_if(threads,
+                                          [&](const ThreadInfo& thread) { return process_of(profile, thread) == pid; });
   return found != threads.end() ? static_cast<std::size_t>(found - threads.begin()) : 0;
 }
 
@@ -299,7 +299,7 @@ void write_heap(const Profile& profile, std::size_t state, std::ostream& out) {
 }
 
 void write_meta(const Profile& profile, std::ostream& out) {
-  const About& about = profile.about;
+  const Metadata& about = profile.about;
   const double interval_ms = about.rate > 0 ? 1000 / about.rate : 1;
   out << "\"meta\":{\"version\":31,\"preprocessedProfileVersion\":56,";
   fmt::print(out, "\"product\":{},\"interval\":{},\"startTime\":{},\"profilingStartTime\":0,\"profilingEndTime\":{},",

@@ -118,7 +118,8 @@ class Set {
  private:
   std::uint32_t node_of(StackId stack) {
     std::vector<StackId> inside;
-    for (; stack != empty_stack && nodes_[stack] == 0; stack = profile_.stacks().nodes()[stack].outer) inside.push_back(stack);
+    for (; stack != empty_stack && nodes_[stack] == 0; stack = profile_.stacks().nodes()[stack].outer)
+      inside.push_back(stack);
     std::uint32_t node = nodes_[stack];
     for (auto next = inside.rbegin(); next != inside.rend(); ++next)
       nodes_[*next] = node = tables_.node(node, frames_[profile_.stacks().nodes()[*next].frame]);
@@ -140,7 +141,7 @@ std::string duration_text(double seconds) {
 }
 
 Facts facts_of(const Profile& profile) {
-  const About& about = profile.about;
+  const Metadata& about = profile.about;
   const StopTimes& stops = profile.stops();
   const double seconds = static_cast<double>(about.duration_ns) / 1e9,
                looked = static_cast<double>(about.looked_ns()) / 1e9;  // without pauses

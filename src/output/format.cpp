@@ -17,7 +17,7 @@
 
 namespace luaspy {
 
-Shape shape_for(const Format& format, Shape shape) {
+ViewOptions shape_for(const Format& format, ViewOptions shape) {
   shape.whole = format.carries_recording;
   shape.cpus = format.tells_cpus;
   return shape;

@@ -12,7 +12,7 @@
 #include "base/mode.h"
 #include "base/result.h"
 #include "profile/profile.h"
-#include "profile/shape.h"
+#include "profile/stack_view.h"
 
 namespace luaspy {
 
@@ -26,7 +26,7 @@ struct SampleValues {
 struct WriteOptions {
   bool lines = false;        // Lua frames show the line being executed
   bool threads = false;      // folded, svg: a root frame for each thread
-  Mode mode = Mode::merged;  // flamegraph: what the page shows at first, if the profile has more (Shape::whole)
+  Mode mode = Mode::merged;  // flamegraph: what the page shows at first, if the profile has more (ViewOptions::whole)
   // flamegraph: the raw recording of the profile, which the page then carries; empty: none.
   std::string_view recording = {};
   // pprof: these, in place of the number of samples and their weight. What is missing is 0. The last
@@ -55,7 +55,7 @@ struct Format {
 };
 
 // The shape of a profile that is written in a format.
-Shape shape_for(const Format& format, Shape shape);
+ViewOptions shape_for(const Format& format, ViewOptions shape);
 
 // Why a profile of that unit cannot be written in a format; nullopt if it can.
 std::optional<Error> refusal(const Format& format, Unit unit);

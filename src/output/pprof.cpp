@@ -130,7 +130,7 @@ class Writer {
   }
 
   void header() {
-    const About& about = profile_.about;
+    const Metadata& about = profile_.about;
     const auto [type, unit] = weight_name(about.unit);
     if (values_.empty()) {
       put(field::sample_type, value_type("samples", "count"));

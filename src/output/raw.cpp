@@ -29,7 +29,7 @@ void put_u32(std::string& bytes, std::size_t number) {
   for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift & 0xff);
 }
 
-std::map<std::string, std::string> words(const About& about) {
+std::map<std::string, std::string> words(const Metadata& about) {
   std::map<std::string, std::string> words = {{"luaspy", about.luaspy},
                                               {"command", about.command},
                                               {"executable", about.executable},
@@ -69,7 +69,7 @@ RawWriter::RawWriter(const EventTables& tables, Unit unit, std::ostream& out) : 
   about(raw::unit_key, std::string(name(unit)));
 }
 
-void RawWriter::about(const About& about) {
+void RawWriter::about(const Metadata& about) {
   for (const auto& [key, value] : words(about)) {
     const auto [place, added] = about_.emplace(key, value);
     if (!added && place->second == value) continue;
@@ -151,7 +151,7 @@ std::uint64_t RawWriter::number_of(ThreadId id) {
   return known = threads_.count++;
 }
 
-// The stoppers of several CPUs share one tick, but each has its own time.
+// The CPU samplers of several CPUs share one tick, but each has its own time.
 void RawWriter::tick(const Tick& at) {
   const Tick tick{std::max(at.at_ns, tick_.at_ns), at.weight};
   if (tick.at_ns == tick_.at_ns && tick.weight == tick_.weight) return;

@@ -39,7 +39,7 @@ class RawWriter {
   // an earlier one.
   void source(const std::string& file, const Profile::Source& source);
   // Writes what has changed since the last call; the unit never changes.
-  void about(const About& about);
+  void about(const Metadata& about);
 
   // Makes everything written since the last flush readable.
   void flush();

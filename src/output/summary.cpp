@@ -23,7 +23,7 @@ using Text = std::back_insert_iterator<std::string>;
 
 void add_stops(const Profile& profile, double ticks_a_second, Text out) {
   const StopTimes& stops = profile.stops();
-  const About& about = profile.about;
+  const Metadata& about = profile.about;
   if (stops.count() != 0) {
     fmt::format_to(out,
                    "  luaspy paused a thread for {:.0f} µs to look at it, for more than {:.0f} µs once in 100 times: "
@@ -38,7 +38,7 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
   }
 }
 
-void add_coverage(const About& about, Text out) {
+void add_coverage(const Metadata& about, Text out) {
   const CpuUse& cpu = about.cpu;
   const std::string text = coverage_text(cpu, about.sampled_cpu_ns);
   if (text.empty()) return;
@@ -175,7 +175,7 @@ std::string collector_text(const CollectorCost& cost, int rows, Charset charset)
 }
 
 std::string summary_text(const Profile& profile) {
-  const About& about = profile.about;
+  const Metadata& about = profile.about;
   const double seconds = static_cast<double>(about.duration_ns) / 1e9;
   const double looked_s = static_cast<double>(about.looked_ns()) / 1e9;
   const double ticks_a_second = looked_s > 0 ? static_cast<double>(about.ticks) / looked_s : 0;

@@ -158,7 +158,7 @@ Boxes boxes_of(const Tree& tree) {
 
 // The lines above the boxes; the first is the title.
 std::vector<std::string> head_lines(const Profile& profile, const Boxes& boxes) {
-  const About& about = profile.about;
+  const Metadata& about = profile.about;
   std::vector<std::string> lines = {displayable(about.command, Charset::utf8)};
   if (lines.front().empty()) lines.front() = "luaspy";
   lines.push_back(fmt::format(

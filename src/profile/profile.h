@@ -25,12 +25,12 @@
 namespace luaspy {
 
 // Describes a recording, for headers.
-struct About {
+struct Metadata {
   std::string luaspy;      // the version that recorded
   std::string command;     // the target's
   std::string executable;  // its path
   std::int64_t pid = 0;
-  std::vector<std::string> luas;  // from LuaReader::rows()
+  std::vector<std::string> luas;  // from LuaInspector::rows()
   bool lua_mapped = false;        // a file with a Lua core that luaspy can read is mapped, even if no state was seen
   std::string mode = "merged";    // RecordOptions::mode
   double rate = 0;                // asked for, Hz
@@ -126,8 +126,8 @@ class Profile {
   // writing.
   void settle_names();
 
-  // If `about` says that there were pauses without samples of time (About::sampled_ns), the time of each sample stands
-  // for its part of them, too: they come at random. All weights are charged so, those of later samples as well;
+  // If `about` says that there were pauses without samples of time (Metadata::sampled_ns), the time of each sample
+  // stands for its part of them, too: they come at random. All weights are charged so, those of later samples as well;
   // timelines stay as they were seen. Call when `about` is known, and again when it has changed.
   void charge_pauses();
   double charged() const { return charged_; }  // by how much: 1 without pauses
@@ -135,7 +135,7 @@ class Profile {
   // The facts from which doubts are derived (doubts.h).
   DoubtFacts doubt_facts() const;
 
-  About about;
+  Metadata about;
   // The text of Lua files that the recording carries, by Frame::file.
   struct Source {
     std::string text;

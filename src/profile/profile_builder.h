@@ -5,22 +5,22 @@
 
 #include "events/event_tables.h"
 #include "profile/profile.h"
-#include "profile/shape.h"
+#include "profile/stack_view.h"
 
 namespace luaspy {
 
 class ProfileBuilder {
  public:
   // `tables`: what the numbers of samples stand for; they must outlive it. `keeps_order`: see Profile.
-  ProfileBuilder(const EventTables& tables, const Shape& shape, bool keeps_order)
-      : tables_(tables), profile_(keeps_order, shape.cpus), shaper_(shape, tables.stacks, profile_.stacks()) {}
+  ProfileBuilder(const EventTables& tables, const ViewOptions& shape, bool keeps_order)
+      : tables_(tables), profile_(keeps_order, shape.cpus), view_(shape, tables.stacks, profile_.stacks()) {}
   ProfileBuilder(const ProfileBuilder&) = delete;
 
   // One tick of one thread, with a sample that has no loss. Returns its stack in the profile; nullopt:
   // --only or --ignore leave it out, and it is counted as lost.
   std::optional<StackId> add(ThreadId thread, const Tick& tick, const Sample& sample) {
     const std::uint32_t index = index_of(thread);
-    const std::optional<StackId> shaped = shaper_.shaped(sample.stack, sample.vm_state, tables_.threads[thread]);
+    const std::optional<StackId> shaped = view_.shaped(sample.stack, sample.vm_state, tables_.threads[thread]);
     if (shaped) profile_.add(index, tick, sample, *shaped);
     else profile_.add_lost(Loss::left_out, sample.stopped_ns);
     return shaped;
@@ -44,7 +44,7 @@ class ProfileBuilder {
 
   const EventTables& tables_;
   Profile profile_;
-  Shaper shaper_;
+  StackView view_;
   ById<ThreadId, std::optional<std::uint32_t>> threads_;  // their indexes in the profile
 };
 

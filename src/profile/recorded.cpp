@@ -8,7 +8,7 @@
 namespace luaspy {
 
 std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile) {
-  const About& about = profile.about;
+  const Metadata& about = profile.about;
   std::vector<std::pair<std::string, std::string>> facts = {
       {"command", about.command}, {"executable", about.executable}, {"pid", std::to_string(about.pid)}};
   for (const std::string& lua : about.luas) facts.emplace_back("Lua", lua);

@@ -7,11 +7,11 @@
 
 namespace luaspy {
 
-About about_recording(Family& family, Mode mode, double rate, double max_stopped) {
-  About about;
+Metadata about_recording(ProcessTree& tree, Mode mode, double rate, double max_stopped) {
+  Metadata about;
   about.luaspy = version;
-  tell_program(family, about);
-  about.pid = family.target().target().process().pid();
+  tell_program(tree, about);
+  about.pid = tree.target().target().process().pid();
   about.mode = name(mode);
   about.rate = rate;
   about.max_stopped = max_stopped;
@@ -21,17 +21,17 @@ About about_recording(Family& family, Mode mode, double rate, double max_stopped
   return about;
 }
 
-void tell_program(Family& family, About& about) {
-  const Process& process = family.target().target().process();
+void tell_program(ProcessTree& tree, Metadata& about) {
+  const Process& process = tree.target().target().process();
   const std::string command = process.command(), executable = program_of(process.pid());
   if (!executable.starts_with('/')) return;
   about.command = command;
   about.executable = executable;
 }
 
-void tell_luas(Family& family, About& about) {
-  about.luas = family.rows();
-  about.lua_mapped = family.has_lua();
+void tell_luas(ProcessTree& tree, Metadata& about) {
+  about.luas = tree.rows();
+  about.lua_mapped = tree.has_lua();
 }
 
 }  // namespace luaspy

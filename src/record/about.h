@@ -3,17 +3,17 @@
 
 #include "base/mode.h"
 #include "profile/profile.h"
-#include "sampling/family.h"
+#include "sampling/process_tree.h"
 
 namespace luaspy {
 
 // Before the first sample.
-About about_recording(Family& family, Mode mode, double rate, double max_stopped);
+Metadata about_recording(ProcessTree& tree, Mode mode, double rate, double max_stopped);
 
 // The program of the target: a launched one may be a wrapper that executes another one. Nothing can
 // be read of a process that has ended: it keeps what was known.
-void tell_program(Family& family, About& about);
+void tell_program(ProcessTree& tree, Metadata& about);
 // The Luas that were found by now.
-void tell_luas(Family& family, About& about);
+void tell_luas(ProcessTree& tree, Metadata& about);
 
 }  // namespace luaspy

@@ -39,14 +39,14 @@ std::string progress_text(const Profile& profile, std::optional<double> duration
 
 class Recorder : public Recording {
  public:
-  Recorder(const RecordOptions& options, Family& family, OutputFile& output)
-      : Recording(family.tables(), shape_for(output.format(), options.shape),
+  Recorder(const RecordOptions& options, ProcessTree& tree, OutputFile& output)
+      : Recording(tree.tables(), shape_for(output.format(), options.shape),
                   !output.is_raw() && output.format().needs_order()),
         options_(options),
-        family_(family),
+        tree_(tree),
         output_(output),
-        sources_(family.target().launched() ? family.target().target().process().pid() : 0),
-        about_(about_recording(family, options.shape.mode, options.rate, options.max_stopped)) {
+        sources_(tree.target().launched() ? tree.target().target().process().pid() : 0),
+        about_(about_recording(tree, options.shape.mode, options.rate, options.max_stopped)) {
     if (options.every) every_ns_ = static_cast<std::int64_t>(*options.every * 1e9);
     else if (output.is_raw()) every_ns_ = static_cast<std::int64_t>(raw_flush_s * 1e9);
     next_ns_ = every_ns_;
@@ -58,7 +58,7 @@ class Recorder : public Recording {
   void look(const LoopCounts& counts) override {
     if (has_sources()) sources_.collect(*this);  // at once: a subprocess may end soon
     if (counts.duration_ns >= program_ns_) {
-      tell_program(family_, about_);
+      tell_program(tree_, about_);
       program_ns_ += 200'000'000;
     }
     if (every_ns_ != 0 && counts.duration_ns >= next_ns_) {
@@ -97,7 +97,7 @@ class Recorder : public Recording {
     return options_.every ? output_.rewrite(profile(), write_options) : output_.write(profile(), write_options);
   }
   void tell_all(const LoopCounts& counts, bool complete) {
-    tell_luas(family_, about_);
+    tell_luas(tree_, about_);
     about_.duration_ns = counts.duration_ns;
     about_.ticks = counts.ticks;
     if (options_.allocations) about_.sampled_ns = counts.sampled_ns;
@@ -109,13 +109,13 @@ class Recorder : public Recording {
   }
 
   const RecordOptions& options_;
-  Family& family_;
+  ProcessTree& tree_;
   OutputFile& output_;
   CarriedRecording carried_bytes_;
   std::ostream carried_{&carried_bytes_};
   SourceCollector sources_;
   system::ProgressLine progress_;
-  About about_;
+  Metadata about_;
   std::int64_t program_ns_ = 0;
   std::int64_t unheard_ = 0;
   std::int64_t every_ns_ = 0, next_ns_ = 0;  // 0: write only at the end
@@ -139,9 +139,9 @@ void print_end(const Profile& profile, Mode mode, const OutputFile& output, cons
 }
 
 // What goes on after the target's end, and how to record it; "" if nothing does.
-std::string survivors_text(Family& family) {
+std::string survivors_text(ProcessTree& tree) {
   constexpr std::size_t most = 5, most_command = 80;
-  const std::vector<pid_t> pids = family.survivors();
+  const std::vector<pid_t> pids = tree.survivors();
   std::string text;
   for (const pid_t pid : std::span(pids).first(std::min(most, pids.size())))
     text += fmt::format("  process {} ({}), which it has started, lives on: luaspy record --pid {}\n", pid,
@@ -151,12 +151,12 @@ std::string survivors_text(Family& family) {
 }
 
 // Why there is nothing to show; no text: there is something.
-Error why_nothing(const RecordOptions& options, Family& family, const Profile& profile, const LoopCounts& counts) {
-  const bool launched = family.target().launched();
+Error why_nothing(const RecordOptions& options, ProcessTree& tree, const Profile& profile, const LoopCounts& counts) {
+  const bool launched = tree.target().launched();
   const bool ended_soon = counts.target_ended && counts.duration_ns < soon_ns && profile.samples() == 0;
-  const pid_t pid = family.target().target().process().pid();
+  const pid_t pid = tree.target().target().process().pid();
   if (launched && !ended_soon && options.shape.mode != Mode::native && options.shape.mode != Mode::all &&
-      !family.has_lua())
+      !tree.has_lua())
     return {Cause::no_lua, fmt::format("No Lua: neither {} nor anything that it has started was seen to run Lua. "
                                        "--mode native shows other programs.",
                                        options.target.command.front())};
@@ -201,16 +201,16 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   };
   // Nothing is started before it is known that the output can be written.
   const auto before_start = [&](pid_t pid) { return open_output(options.target.command.front(), pid); };
-  Result<Family> opened = Family::open(options.target, sampler_options, options.subprocesses, before_start);
+  Result<ProcessTree> opened = ProcessTree::open(options.target, sampler_options, options.subprocesses, before_start);
   if (!opened) {
     if (output) output->discard();
     return opened.error();
   }
-  Family& family = *opened;
-  if (!family.target().launched() && options.shape.mode != Mode::native) {
-    if (const Result<void> lua = family.check_lua(); !lua) return lua.error();
+  ProcessTree& tree = *opened;
+  if (!tree.target().launched() && options.shape.mode != Mode::native) {
+    if (const Result<void> lua = tree.check_lua(); !lua) return lua.error();
   }
-  Process& process = family.target().target().process();
+  Process& process = tree.target().target().process();
   if (!output) {
     if (const Result<void> file = open_output(program_of(process.pid()), process.pid()); !file) return file.error();
   }
@@ -218,14 +218,14 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   system::watch_signals();
   if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C stops and writes the profile\n", process.pid());
 
-  Recorder recorder(options, family, *output);
+  Recorder recorder(options, tree, *output);
   LoopCounts counts;
   const LoopOptions loop_options = {options.rate, options.duration, options.max_stopped, options.always_stop,
                                     kernel.logs};
   Result<void> ran;
-  if (alongside != nullptr) ran = alongside->run(family, loop_options, recorder, counts);
-  else run_loop(family, loop_options, recorder, counts);
-  const Error nothing = ran ? why_nothing(options, family, recorder.profile(), counts) : ran.error();
+  if (alongside != nullptr) ran = alongside->run(tree, loop_options, recorder, counts);
+  else run_loop(tree, loop_options, recorder, counts);
+  const Error nothing = ran ? why_nothing(options, tree, recorder.profile(), counts) : ran.error();
   const bool shows = nothing.text.empty();
   const Result<void> written = recorder.finish(counts, shows);
   const bool refused = recorder.profile().losses(Loss::refused) != 0;
@@ -233,10 +233,10 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   if (ran && (shows || refused || !counts.target_ended || counts.duration_ns >= soon_ns))
     print_end(recorder.profile(), options.shape.mode, *output, counts, shows && written.has_value(),
               shows && alongside != nullptr ? alongside->text(recorder) : std::string());
-  if (counts.target_ended) say("{}", survivors_text(family));
+  if (counts.target_ended) say("{}", survivors_text(tree));
   if (!shows) output->discard();
   system::hold_end_at_once(false);
-  const int status = family.wait_for_exit();
+  const int status = tree.wait_for_exit();
   if (!ran) return ran.error();
   if (!written) return written.error();
   const Error& why = refused ? cause : nothing;

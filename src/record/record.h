@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "profile/shape.h"
+#include "profile/stack_view.h"
 #include "record/recording.h"
 #include "sampling/session.h"
 
@@ -20,7 +20,7 @@ struct RecordOptions {
   std::string output;              // "-": standard output; "": derived from the target's name
   std::string format;              // "": from output's ending, else the first of formats()
   bool traces = false;             // LuaJIT: frames of its machine code
-  Shape shape;
+  ViewOptions shape;
   bool threads = false;         // folded, svg: a root frame for each thread
   std::optional<double> every;  // s: how often the file is rewritten; a raw recording is flushed instead
   bool no_source = false;       // the recording carries no text of Lua files
@@ -34,7 +34,7 @@ struct RecordOptions {
 // What else is recorded, by another part of luaspy.
 struct Alongside {
   // In place of run_loop(). An Error: there will be no file.
-  std::function<Result<void>(Family&, const LoopOptions&, Recording&, LoopCounts&)> run;
+  std::function<Result<void>(ProcessTree&, const LoopOptions&, Recording&, LoopCounts&)> run;
   // What there is to say of it at the end.
   std::function<std::string(const Recording&)> text;
 };

@@ -4,7 +4,7 @@
 
 namespace luaspy {
 
-Recording::Recording(const EventTables& tables, const Shape& shape, bool keeps_order)
+Recording::Recording(const EventTables& tables, const ViewOptions& shape, bool keeps_order)
     : tables_(tables), built_(tables, shape, keeps_order) {}
 
 void Recording::write_raw(std::ostream& out) { raw_ = std::make_unique<RawWriter>(tables_, profile().about.unit, out); }
@@ -26,7 +26,7 @@ void Recording::add(ThreadId thread, const Tick& tick, const Sample& sample) {
   }
 }
 
-void Recording::keep_allocations(const Shape& shape) {
+void Recording::keep_allocations(const ViewOptions& shape) {
   allocated_ = std::make_unique<ProfileBuilder>(tables_, shape, false);
   allocated_->profile().about.unit = Unit::bytes;
 }
@@ -81,7 +81,7 @@ void Recording::drop_source(const std::string& file) {
   built_.profile().sources.erase(file);
 }
 
-void Recording::tell(const About& about) {
+void Recording::tell(const Metadata& about) {
   built_.profile().about = about;
   built_.profile().charge_pauses();
   if (allocated_) {

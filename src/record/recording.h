@@ -14,7 +14,7 @@ namespace luaspy {
 class Recording : public SampleSink {
  public:
   // `tables`: what the numbers of samples stand for; they must outlive it. `keeps_order`: see Profile.
-  Recording(const EventTables& tables, const Shape& shape, bool keeps_order);
+  Recording(const EventTables& tables, const ViewOptions& shape, bool keeps_order);
 
   // From now on, everything is also written to `out`, including lines. `out` must outlive the
   // recording.
@@ -28,7 +28,7 @@ class Recording : public SampleSink {
 
   // Allocations can be added from now on, to a recording of time. They make a profile of bytes of
   // their own, in that shape, and are in the raw recording.
-  void keep_allocations(const Shape& shape);
+  void keep_allocations(const ViewOptions& shape);
   void add_allocation(ThreadId thread, const RawWriter::Allocation& allocation, const Sample& sample);
   const Profile* allocations() const { return allocated_ ? &allocated_->profile() : nullptr; }
 
@@ -39,7 +39,7 @@ class Recording : public SampleSink {
   // Withdraws it.
   void drop_source(const std::string& file);
   // Sets what is known about the target by now, and flushes the raw recording.
-  void tell(const About& about);
+  void tell(const Metadata& about);
 
  protected:
   // A sample of a thread was counted, with a stack of the profile.

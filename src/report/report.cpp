@@ -29,7 +29,7 @@
 namespace luaspy {
 namespace {
 
-Result<Profile> read_file(RecordingFile& file, const Shape& shape, const RawWindow& window, bool keeps_order) {
+Result<Profile> read_file(RecordingFile& file, const ViewOptions& shape, const RawWindow& window, bool keeps_order) {
   const std::string& path = file.path();
   std::istream* const in = file.open();
   if (in == nullptr && file.is_used_up())
@@ -94,7 +94,7 @@ Error nothing(const ReportOptions& options, RecordingFile& file, const Profile& 
   const Result<Profile> whole = read_file(file, {}, {}, false);
   if (!whole) return {Cause::no_samples, fmt::format("{} has no samples.", path)};
   if (whole->samples() == 0) {
-    const About& about = whole->about;
+    const Metadata& about = whole->about;
     EmptyFacts facts{static_cast<double>(about.duration_ns) / 1e9,
                      whole->idle(),
                      whole->waiting(),
@@ -116,7 +116,8 @@ Error nothing(const ReportOptions& options, RecordingFile& file, const Profile& 
                                          displayable(options.thread, Charset::ascii), names)};
 }
 
-Result<Profile> read_for(const ReportOptions& options, RecordingFile& file, const Shape& shape, bool keeps_order) {
+Result<Profile> read_for(const ReportOptions& options, RecordingFile& file, const ViewOptions& shape,
+                         bool keeps_order) {
   const Result<RawWindow> window = window_of(options, file);
   if (!window) return window.error();
   Result<Profile> profile = read_file(file, shape, *window, keeps_order);
@@ -178,7 +179,7 @@ Result<int> extract(const ReportOptions& options) {
 
 Result<int> write_format(const ReportOptions& options, const Format& format) {
   if (format.write == nullptr) return extract(options);
-  const Shape shape = shape_for(format, options.shape);
+  const ViewOptions shape = shape_for(format, options.shape);
   RecordingFile file(options.file);
   const Result<Profile> profile = read_for(options, file, shape, format.needs_order());
   if (!profile) return profile.error();
@@ -264,7 +265,7 @@ Result<std::string> collector_view(const ReportOptions& options, RecordingFile& 
 }
 
 Result<int> write_views(const ReportOptions& options) {
-  Shape shape = options.shape;
+  ViewOptions shape = options.shape;
   shape.lines = true;
   RecordingFile file(options.file);
   const Result<Profile> profile = read_for(options, file, shape, false);
@@ -328,7 +329,7 @@ Result<int> write_diff(const ReportOptions& options, const Format* format) {
     text = diff_folded(*before, *after, by, options.shape.lines);
   } else if (format->name == "flamegraph") {
     // The page has all frames, so that it can show any of them; what is chance is known of what the text has.
-    Shape shape = options.shape;
+    ViewOptions shape = options.shape;
     shape.whole = true;
     const Result<Profile> all_before = read_for(options, file_before, shape, false);
     if (!all_before) return all_before.error();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "profile/shape.h"
+#include "profile/stack_view.h"
 
 namespace luaspy {
 
@@ -16,7 +16,7 @@ struct ReportOptions {
   std::vector<std::string> diff;  // or two: before and after
   std::string output;             // "-" or "": standard output for text; else as RecordOptions::output
   std::string format;             // "": as output ends (.txt: text), else text
-  Shape shape;
+  ViewOptions shape;
   bool threads = false;            // folded, svg: a root frame for each thread
   std::string thread;              // its number or a part of its name; "": all
   std::optional<double> from, to;  // s since the start; negative: before the end

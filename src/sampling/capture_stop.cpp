@@ -6,8 +6,8 @@
 
 #include "base/mode.h"
 #include "stack/one_stack.h"
-#include "stack/stack_namer.h"
 #include "stack/snapshot.h"
+#include "stack/stack_namer.h"
 #include "stack/target_map.h"
 
 namespace luaspy {
@@ -36,7 +36,7 @@ Address stack_end(const AddressSpace& space, Address sp) {
 }
 
 // Reads, during the stop, the stack and what the walks will need.
-bool read_stop(SavedStop& stop, const AddressSpace& space, Snapshot& snapshot, LuaReader& reader, Located& located) {
+bool read_stop(SavedStop& stop, const AddressSpace& space, Snapshot& snapshot, LuaInspector& reader, Located& located) {
   const Address sp = stop.registers.sp();
   snapshot.open(sp, stack_end(space, sp) - sp, {}, stop.machine->red_zone);
   if (snapshot.stack().empty()) return false;
@@ -76,7 +76,7 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
   Snapshot snapshot(target.memory());
   const SnapshotThenLater both(snapshot, target.memory());
   const CopyingMemory copying(both, stop.memory);
-  LuaReader reader(copying, copying, WalkLimits{.count_left_out = true}, map.machine());
+  LuaInspector reader(copying, copying, WalkLimits{.count_left_out = true}, map.machine());
   Located located;
   reader.try_rows(map.detector().rows());
   const Thread thread(target.process().pid(), tid);

@@ -1,5 +1,5 @@
 #pragma once
-// The CPU time of a family's processes since it began, whoever has seen them. /proc has that of the living, in
+// The CPU time of a tree's processes since it began, whoever has seen them. /proc has that of the living, in
 // clock ticks, and of ended children as one sum, once somebody has waited for them. Births tell it of each
 // thread that ends, to the ns.
 

@@ -1,6 +1,6 @@
 #pragma once
 // ONE LOOK at one thread: whether it runs, the stop, what is read during it, and how that is
-// evaluated once the thread runs again. The stoppers (stoppers.h) decide when to look, and from
+// evaluated once the thread runs again. The CPU samplers (cpu_samplers.h) decide when to look, and from
 // which CPU; dump and the tests look directly, with sample().
 
 #include <map>
@@ -25,10 +25,10 @@ struct SamplerOptions {
   bool idle = false;  // sample sleeping threads too
   WalkLimits limits;
   std::chrono::milliseconds patience{50};         // how long a thread may take to stop
-  std::shared_ptr<KnownFiles> known_files{};      // shared by the processes of a family; nullptr: each has its own
+  std::shared_ptr<KnownFiles> known_files{};      // shared by the processes of a tree; nullptr: each has its own
   bool looks_once = false;                        // nothing can be learned for later looks
   std::shared_ptr<const KernelSymbols> kernel{};  // samples show where threads are in the kernel; nullptr: not
-  std::shared_ptr<EventTables> tables{};          // shared by the processes of a family; nullptr: each has its own
+  std::shared_ptr<EventTables> tables{};          // shared by the processes of a tree; nullptr: each has its own
 };
 
 class Sampler {
@@ -42,9 +42,9 @@ class Sampler {
     ThreadState state;                   // sleeping: what it waits in
     Halt::Kind halt = Halt::Kind::none;  // sleeping: why it could not continue even after its wait
     bool at_system_call = false;         // it was stopped at the return from a system call
-    KernelChain kernel;         // where the tick found it, set by the stopper after the look; empty: not in the kernel
-    std::string kernel_text;    // sleeping: Thread::kernel_stack()
-    Thread::Schedule schedule;  // as of the stop
+    KernelChain kernel;  // where the tick found it, set by the CPU sampler after the look; empty: not in the kernel
+    std::string kernel_text;         // sleeping: Thread::kernel_stack()
+    Thread::Schedule schedule;       // as of the stop
     system::Clock::time_point seen;  // when it was seen to be stopped
     std::int64_t stopped_ns = 0;     // how long it was stopped, counted from the request
     std::int64_t held_ns = 0;        // the same, counted from `seen`

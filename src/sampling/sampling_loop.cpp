@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "attach/own_cpu.h"
+#include "sampling/cpu_samplers.h"
 #include "sampling/debuginfod.h"
 #include "sampling/last_samples.h"
-#include "sampling/stoppers.h"
 #include "system/calls.h"
 
 namespace luaspy {
@@ -18,8 +18,8 @@ using namespace std::chrono_literals;
 
 class SamplingLoop::Loop {
  public:
-  Loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts)
-      : family_(family),
+  Loop(ProcessTree& tree, const LoopOptions& options, SampleSink& sink, LoopCounts& counts)
+      : tree_(tree),
         options_(options),
         sink_(sink),
         counts_(counts),
@@ -34,8 +34,8 @@ class SamplingLoop::Loop {
     fetch_debug_files_later();
     watchdog_.end_at(std::min(until_, ends_at()));
     watchdog_.main().expect(Clock::now());
-    come_soon();  // what the stoppers have read must be evaluated before their ring buffers are full
-    cpu_of_pauses_ += family_.cpu_use() - cpu_;
+    come_soon();  // what the CPU samplers have read must be evaluated before their ring buffers are full
+    cpu_of_pauses_ += tree_.cpu_use() - cpu_;
     while (!is_over()) {
       begin();
       while (!is_over() && !system::suspend_requested()) {
@@ -45,7 +45,7 @@ class SamplingLoop::Loop {
       end();
       if (ended() || !system::suspend_requested()) continue;
       suspend();
-      cpu_of_pauses_ += family_.cpu_use() - cpu_;
+      cpu_of_pauses_ += tree_.cpu_use() - cpu_;
     }
     counts_.duration_ns = duration_ns();
   }
@@ -57,15 +57,15 @@ class SamplingLoop::Loop {
   Clock::time_point start() const { return start_; }
 
   void forget(Session& session) {
-    if (stoppers_ != nullptr) {
-      // No stopper looks at the session any more when watch() returns: what it has found until then is taken.
-      const std::vector<std::shared_ptr<Watch>> dropped = stoppers_->watch(family_.sessions(), &session);
+    if (samplers_ != nullptr) {
+      // No CPU sampler looks at the session any more when watch() returns: what it has found until then is taken.
+      const std::vector<std::shared_ptr<TrackedThread>> dropped = samplers_->watch(tree_.sessions(), &session);
       const Clock::time_point now = Clock::now();
       for (const auto& left : dropped) count(*left);
       take(now);
     }
     const Clock::time_point now = Clock::now();
-    if (family_.sessions().size() > 1) sink_.end(session.target().process().pid(), {to_ns(now - start_), 0});
+    if (tree_.sessions().size() > 1) sink_.end(session.target().process().pid(), {to_ns(now - start_), 0});
   }
 
  private:
@@ -78,12 +78,12 @@ class SamplingLoop::Loop {
 
   void begin() {
     begun_ = Clock::now();
-    stoppers_ = std::make_unique<Stoppers>(grid_, options_.max_stopped, family_.target().sampler().options().idle,
-                                           options_.always_stop, options_.kernel, watchdog_);
+    samplers_ = std::make_unique<CpuSamplers>(grid_, options_.max_stopped, tree_.target().sampler().options().idle,
+                                              options_.always_stop, options_.kernel, watchdog_);
     skipped_ = 0, ticks_before_ = counts_.ticks, unheard_before_ = counts_.unheard;
-    stoppers_->watch(family_.sessions());
+    samplers_->watch(tree_.sessions());
     // What the looks before the pause have shown of each thread.
-    for (const auto& watch : stoppers_->watched()) {
+    for (const auto& watch : samplers_->watched()) {
       const auto known = predictions_.find(watch->session.key_of(*watch->thread));
       if (known == predictions_.end()) continue;
       const std::lock_guard lock(watch->prediction_lock);
@@ -93,14 +93,14 @@ class SamplingLoop::Loop {
   }
 
   // Soon after a tick, so that the next one can use what this one has read. At high rates, several
-  // ticks are taken at once, as many as a stopper has room for, but only after the first half
+  // ticks are taken at once, as many as a CPU sampler has room for, but only after the first half
   // second, which shows what has to be read.
   Clock::time_point next_look() const {
     constexpr Clock::duration most_often = 2ms, often_enough = 20ms, least_often = 100ms, most_behind = 2ms,
                               first = 500ms;
     const Clock::time_point now = Clock::now();
     const Clock::duration behind = 1ms + std::min<Clock::duration>(grid_.interval() / 4, most_behind);
-    const bool has_many = family_.target().sampler().options().idle;  // one result per sleeping thread and tick
+    const bool has_many = tree_.target().sampler().options().idle;  // one result per sleeping thread and tick
     const Clock::duration pause = has_many || now - start_ < first
                                       ? most_often
                                       : std::clamp<Clock::duration>(grid_.interval() * 16, most_often, often_enough);
@@ -112,7 +112,7 @@ class SamplingLoop::Loop {
   void sleep(Clock::time_point until) {
     constexpr Clock::duration apart = 250us;  // in a storm of births
     watchdog_.main().expect(until);
-    while (family_.wait(until) && !is_over() && !system::suspend_requested()) {
+    while (tree_.wait(until) && !is_over() && !system::suspend_requested()) {
       update();
       watch();
       (void)system::sleep_until(std::min(until, Clock::now() + apart));
@@ -120,29 +120,29 @@ class SamplingLoop::Loop {
   }
 
   void update() {
-    family_.update();
+    tree_.update();
     // The heaps of the target end with its program, too.
-    if (std::exchange(program_, family_.target().program()) != family_.target().program())
-      sink_.end(family_.target().target().process().pid(), {to_ns(Clock::now() - start_), 0});
+    if (std::exchange(program_, tree_.target().program()) != tree_.target().program())
+      sink_.end(tree_.target().target().process().pid(), {to_ns(Clock::now() - start_), 0});
   }
 
   void watch() {
-    for (const auto& left : stoppers_->watch(family_.sessions())) count(*left);
+    for (const auto& left : samplers_->watch(tree_.sessions())) count(*left);
   }
 
   void look() {
     const Clock::time_point now = Clock::now();
     take(now);
-    stoppers_->watch_over();
-    counts_.unheard = unheard_before_ + stoppers_->unheard();
-    counts_.precedence = stoppers_->precedence();
+    samplers_->watch_over();
+    counts_.unheard = unheard_before_ + samplers_->unheard();
+    counts_.precedence = samplers_->precedence();
     sink_.look(counts_);
     if (target_ended(now)) counts_.target_ended = true;
     if (now - cpu_asked_ > 100ms) ask_cpu_time();
     update();
-    for (const auto& session : family_.sessions()) session->sampler().settle();
+    for (const auto& session : tree_.sessions()) session->sampler().settle();
     watch();
-    stoppers_->keep_off();
+    samplers_->keep_off();
   }
 
   void end() {
@@ -150,12 +150,12 @@ class SamplingLoop::Loop {
     if (ends) watchdog_.end_at(Clock::now());
     watchdog_.main().expect(Clock::now());
     ask_cpu_time();
-    stoppers_->stop();
+    samplers_->stop();
     counts_.sampled_ns += to_ns(Clock::now() - begun_);
     take(Clock::now());
-    for (const auto& watch : stoppers_->watched())
+    for (const auto& watch : samplers_->watched())
       predictions_[watch->session.key_of(*watch->thread)] = watch->prediction;
-    stoppers_ = nullptr;
+    samplers_ = nullptr;
     if (ends) watchdog_.help_main_to_end();
     sink_.look(counts_);
     watchdog_.main().rest();
@@ -164,17 +164,17 @@ class SamplingLoop::Loop {
   // Of a target that is not luaspy's child, what it has used since the last call is lost with it.
   void ask_cpu_time() {
     cpu_asked_ = Clock::now();
-    const CpuUse use = family_.cpu_use();
+    const CpuUse use = tree_.cpu_use();
     counts_.cpu = use - cpu_of_pauses_;
     cpu_ = use;
   }
 
   void take(Clock::time_point until) {
-    stoppers_->drain(until, [&](Found& found) { take(found); });
-    for (const auto& watch : stoppers_->watched()) count(*watch);
-    const std::int64_t skipped = stoppers_->skipped();
+    samplers_->drain(until, [&](TickResult& found) { take(found); });
+    for (const auto& watch : samplers_->watched()) count(*watch);
+    const std::int64_t skipped = samplers_->skipped();
     sink_.add_loss(Loss::skipped, skipped - std::exchange(skipped_, skipped));
-    counts_.ticks = ticks_before_ + stoppers_->ticks();
+    counts_.ticks = ticks_before_ + samplers_->ticks();
     counts_.duration_ns = to_ns(until - start_);
     if (!options_.renews_tables || !last_.tables_are_full()) return;
     last_.renew_tables(counts_.duration_ns);
@@ -182,7 +182,7 @@ class SamplingLoop::Loop {
   }
 
   // Passes on a thread's ticks that did not become samples.
-  void count(Watch& watch) {
+  void count(TrackedThread& watch) {
     if (const std::int64_t idle = watch.idle.exchange(0)) sink_.add_idle(watch.session.id_of(*watch.thread), idle);
     if (const std::int64_t waited = watch.waited.exchange(0))
       sink_.add_waiting(watch.session.id_of(*watch.thread), waited);
@@ -193,18 +193,18 @@ class SamplingLoop::Loop {
   }
 
   // What became of a look at a thread that executed. Of others, nothing was stopped.
-  static void note(Watch& watch, const Found& found, Loss loss) {
+  static void note(TrackedThread& watch, const TickResult& found, Loss loss) {
     if (found.look.state.kind == ThreadState::Kind::sleeping) return;
-    if (found.kind == Found::Kind::look || (found.kind == Found::Kind::loss && loss != Loss::none))
+    if (found.kind == TickResult::Kind::look || (found.kind == TickResult::Kind::loss && loss != Loss::none))
       watch.looks.note(loss);
   }
 
-  void take(Found& found) {
-    Watch& watch = *found.watch;
+  void take(TickResult& found) {
+    TrackedThread& watch = *found.watch;
     Session& session = watch.session;
     Sample sample;
     switch (found.kind) {
-      case Found::Kind::look: {
+      case TickResult::Kind::look: {
         auto predicted = std::make_shared<StackReader::Prediction>(
             watch.prediction->without_stack());  // only this thread changes watch.prediction
         sample = session.sampler().finish(found.look, *predicted);
@@ -212,14 +212,14 @@ class SamplingLoop::Loop {
         watch.prediction = std::move(predicted);
         break;
       }
-      case Found::Kind::asleep_again:
+      case TickResult::Kind::asleep_again:
         sample = asleep_again();
         break;
-      case Found::Kind::waiting:
+      case TickResult::Kind::waiting:
         sample.state = Sample::State::waiting;
         sample.stack = waiting_stack();
         break;
-      case Found::Kind::loss:
+      case TickResult::Kind::loss:
         sample.loss = found.loss;
         if (found.loss == Loss::ended) session.target().process().forget_threads();
         break;
@@ -227,8 +227,8 @@ class SamplingLoop::Loop {
     note(watch, found, sample.loss);
     sample.stopped_ns = found.stopped_ns;
     if (sample.state != Sample::State::sleeping) sample.cpu = static_cast<std::int16_t>(found.cpu);
-    sample.quality.remote = found.remote && found.kind == Found::Kind::look;
-    if (found.kind == Found::Kind::loss && found.loss == Loss::none) return;
+    sample.quality.remote = found.remote && found.kind == TickResult::Kind::look;
+    if (found.kind == TickResult::Kind::loss && found.loss == Loss::none) return;
     thread_ended_ |= sample.loss == Loss::ended;
     if (sample.loss == Loss::none && sample.state == Sample::State::running)
       counts_.sampled_cpu_ns += grid_.interval().count();
@@ -239,7 +239,7 @@ class SamplingLoop::Loop {
   }
 
   StackId waiting_stack() {
-    StackTable& stacks = family_.tables().stacks;
+    StackTable& stacks = tree_.tables().stacks;
     return stacks.intern({empty_stack, stacks.intern(marker("[waiting for a CPU]"))});
   }
 
@@ -248,13 +248,13 @@ class SamplingLoop::Loop {
   bool target_ended(Clock::time_point now) {
     constexpr std::chrono::seconds ask_again(1);
     bool none_left = true;
-    for (const auto& session : family_.sessions()) none_left &= session->target().process().threads().empty();
-    const bool command_ends = !command_ended_ && family_.target().launched() && family_.target().ended();
+    for (const auto& session : tree_.sessions()) none_left &= session->target().process().threads().empty();
+    const bool command_ends = !command_ended_ && tree_.target().launched() && tree_.target().ended();
     command_ended_ |= command_ends;
     if (!none_left && !thread_ended_ && !command_ends && now - asked_ <= ask_again) return false;
     thread_ended_ = false;
     asked_ = now;
-    return family_.ended();
+    return tree_.ended();
   }
 
   // The pause is charged to no thread; its ticks are not counted.
@@ -264,21 +264,21 @@ class SamplingLoop::Loop {
     sink_.after_suspend();
   }
 
-  Family& family_;
+  ProcessTree& tree_;
   const LoopOptions& options_;
   SampleSink& sink_;
   LoopCounts& counts_;
   TickGrid grid_;
-  LastSamples last_{family_.tables()};
+  LastSamples last_{tree_.tables()};
   const Clock::time_point start_;
   Watchdog watchdog_;
   Clock::time_point until_ = Clock::time_point::max(), begun_{};                     // begun_: this run
-  std::unique_ptr<Stoppers> stoppers_;                                               // nullptr: it pauses
+  std::unique_ptr<CpuSamplers> samplers_;                                            // nullptr: it pauses
   std::map<ThreadKey, std::shared_ptr<const StackReader::Prediction>> predictions_;  // while it pauses
   std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
   CpuUse cpu_, cpu_of_pauses_;  // as asked last; of these: used in pauses
   Clock::time_point asked_ = start_, cpu_asked_ = start_;
-  std::uint64_t program_ = family_.target().program();  // which the target executes
+  std::uint64_t program_ = tree_.target().program();  // which the target executes
   bool thread_ended_ = false;
   bool command_ended_ = false;
 };
@@ -286,9 +286,9 @@ class SamplingLoop::Loop {
 // The kernel may take a second to make the first perf event, if real-time threads have all CPUs: it waits for
 // ordinary threads of its own (synchronize_rcu() in perf_event_alloc()). So that is done before the time of the
 // recording begins.
-SamplingLoop::SamplingLoop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts) {
-  family.watch_births();
-  loop_ = std::make_unique<Loop>(family, options, sink, counts);
+SamplingLoop::SamplingLoop(ProcessTree& tree, const LoopOptions& options, SampleSink& sink, LoopCounts& counts) {
+  tree.watch_births();
+  loop_ = std::make_unique<Loop>(tree, options, sink, counts);
 }
 SamplingLoop::~SamplingLoop() = default;
 
@@ -297,11 +297,11 @@ bool SamplingLoop::ended() const { return loop_->ended(); }
 Clock::time_point SamplingLoop::start() const { return loop_->start(); }
 void SamplingLoop::forget(Session& session) { loop_->forget(session); }
 
-void run_loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts) {
-  SamplingLoop loop(family, options, sink, counts);
-  family.before_drop([&](Session& session) { loop.forget(session); });
+void run_loop(ProcessTree& tree, const LoopOptions& options, SampleSink& sink, LoopCounts& counts) {
+  SamplingLoop loop(tree, options, sink, counts);
+  tree.before_drop([&](Session& session) { loop.forget(session); });
   loop.run_until(Clock::time_point::max());
-  family.before_drop({});
+  tree.before_drop({});
 }
 
 }  // namespace luaspy

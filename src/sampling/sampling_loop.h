@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "attach/kernel_log.h"
-#include "sampling/family.h"
 #include "sampling/precedence.h"
+#include "sampling/process_tree.h"
 #include "system/calls.h"
 #include "system/signals.h"
 
@@ -19,7 +19,7 @@ struct LoopOptions {
   double max_stopped = 10;           // % of the time that a thread may stand still
   bool always_stop = false;          // with ptrace, even if threads can be read without a stop (attach/switch_log.h)
   std::shared_ptr<const KernelLogs> kernel{};  // record where threads are in the kernel (KernelAccess::logs)
-  bool renews_tables = false;  // the recording may have no end: Family::tables() must not grow without bound
+  bool renews_tables = false;  // the recording may have no end: ProcessTree::tables() must not grow without bound
 };
 
 // Counts of a run so far.
@@ -28,8 +28,8 @@ struct LoopCounts {
   std::int64_t duration_ns = 0;  // up to the last tick
   std::int64_t sampled_ns = 0;   // of these: outside of pauses
   bool target_ended = false;
-  std::int64_t unheard = 0;         // Stoppers::unheard()
-  Precedence precedence;            // Stoppers::precedence()
+  std::int64_t unheard = 0;         // CpuSamplers::unheard()
+  Precedence precedence;            // CpuSamplers::precedence()
   CpuUse cpu;                       // used up to now, outside of pauses
   std::int64_t sampled_cpu_ns = 0;  // of cpu.lua_ns: samples of threads that executed, each for an interval of ticks
 };
@@ -40,7 +40,7 @@ inline constexpr const char* unheard_text =
     "running again. Please report this.\n";
 
 // Receives what the loop finds. All functions are called by the thread that runs the loop. Threads and
-// stacks have the numbers of Family::tables().
+// stacks have the numbers of ProcessTree::tables().
 class SampleSink {
  public:
   virtual ~SampleSink() = default;
@@ -71,7 +71,7 @@ class SampleSink {
 class SamplingLoop {
  public:
   // All arguments must outlive it.
-  SamplingLoop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts);
+  SamplingLoop(ProcessTree& tree, const LoopOptions& options, SampleSink& sink, LoopCounts& counts);
   ~SamplingLoop();
 
   // Returns at that time, or when the recording has ended.
@@ -81,7 +81,7 @@ class SamplingLoop {
   bool ended() const;
   // When the recording began: samples are so many ns later.
   system::Clock::time_point start() const;
-  // A session is about to be dropped (Family::before_drop): takes what was found about it.
+  // A session is about to be dropped (ProcessTree::before_drop): takes what was found about it.
   void forget(Session& session);
 
  private:
@@ -90,6 +90,6 @@ class SamplingLoop {
 };
 
 // All of a recording.
-void run_loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts);
+void run_loop(ProcessTree& tree, const LoopOptions& options, SampleSink& sink, LoopCounts& counts);
 
 }  // namespace luaspy

@@ -1,6 +1,6 @@
 #pragma once
-// A stop that a stopper has asked for, and that comes later: which stopper waits for it, and when the thread's session
-// may be dropped meanwhile.
+// A stop that a CPU sampler has asked for, and that comes later: which CPU sampler waits for it, and when the thread's
+// session may be dropped meanwhile.
 
 #include <atomic>
 
@@ -9,9 +9,9 @@ namespace luaspy {
 class StopRequest {
  public:
   static constexpr int nobody = -1;
-  int asked_by() const { return asked_by_; }  // the CPU of the stopper that waits for the stop, or nobody
+  int asked_by() const { return asked_by_; }  // the CPU of the CPU sampler that waits for the stop, or nobody
 
-  // ---- For that stopper.
+  // ---- For that sampler.
   void ask(int cpu) { asked_by_ = cpu; }
   // The thread has stopped, and is read now. False: its session is being dropped and must not be used.
   bool begin_look() {

@@ -16,7 +16,7 @@ bool note_entries(Unwinder& unwinder, const Walked& walked) {
   return news;
 }
 
-void unwind(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
+void unwind(LuaInspector& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
             const LookMemory& look, Matched& matched) {
   const auto trace_of = [&](const NativeFrame& frame) -> VmFrames::CodeRange {
     if (const Trace* const trace = lua.trace_at(matched.lua, frame.lookup))
@@ -38,7 +38,7 @@ void unwind(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, con
 
 // In each luaV_execute frame except the innermost, the first call that it owns waits for a callee.
 // Its saved pc is therefore exact.
-void learn_pcs(const LuaReader& lua, const Joined& joined, const Memory& stopped) {
+void learn_pcs(const LuaInspector& lua, const Joined& joined, const Memory& stopped) {
   std::size_t last = MergedFrame::no_native;
   bool innermost = true;
   for (const MergedFrame& frame : joined.merged.frames) {
@@ -53,7 +53,7 @@ void learn_pcs(const LuaReader& lua, const Joined& joined, const Memory& stopped
   }
 }
 
-Address pc_of(LuaReader& lua, const NativeFunctions& functions, const Joined& joined, const MergedFrame& frame,
+Address pc_of(LuaInspector& lua, const NativeFunctions& functions, const Joined& joined, const MergedFrame& frame,
               const Memory& stopped) {
   const RunningState& state = joined.state_of(frame);
   ExecutedCall call = {.state = state, .call = frame.call};
@@ -65,14 +65,14 @@ Address pc_of(LuaReader& lua, const NativeFunctions& functions, const Joined& jo
 
 }  // namespace
 
-Matched match(LuaReader& lua, const NativeFunctions& functions, const LookMemory& look, Walked walked,
+Matched match(LuaInspector& lua, const NativeFunctions& functions, const LookMemory& look, Walked walked,
               std::vector<NativeFrame> natives) {
   Matched matched{std::move(walked), std::move(natives)};
   lua.settle(matched.lua, matched.natives, functions, look);
   return matched;
 }
 
-Matched match_by_unwinding(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
+Matched match_by_unwinding(LuaInspector& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
                            const LookMemory& look, Walked walked, std::vector<NativeFrame> room) {
   Matched matched{std::move(walked), std::move(room)};
   note_entries(unwinder, matched.lua);
@@ -93,7 +93,7 @@ std::vector<Segment> segments_of(const Walked& walked) {
   return segments;
 }
 
-Joined join(LuaReader& lua, const NativeFunctions& functions, Matched matched, const MergeOptions& merging,
+Joined join(LuaInspector& lua, const NativeFunctions& functions, Matched matched, const MergeOptions& merging,
             const Memory& stopped) {
   Joined joined{std::move(matched), {}, {}};
   const Walked& walked = joined.from.lua;

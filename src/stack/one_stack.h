@@ -9,7 +9,7 @@
 // The sampler, core files, saved stops and the fuzzers all use these steps.
 
 #include "base/sample.h"
-#include "luastate/lua_reader.h"
+#include "luastate/lua_inspector.h"
 #include "stack/merge.h"
 #include "stack/native_code.h"
 
@@ -24,17 +24,17 @@ struct Matched {
 };
 
 // For native frames that are already known.
-Matched match(LuaReader& lua, const NativeFunctions& functions, const LookMemory& look, Walked walked,
+Matched match(LuaInspector& lua, const NativeFunctions& functions, const LookMemory& look, Walked walked,
               std::vector<NativeFrame> natives);
 // Unwinds the native frames first. Code without a file may belong to a trace: when the unwinder
 // reaches such code, `lua` is asked for the trace, which says how to continue. `room`: a vector
 // whose memory is reused.
-Matched match_by_unwinding(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
+Matched match_by_unwinding(LuaInspector& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
                            const LookMemory& look, Walked walked, std::vector<NativeFrame> room = {});
 
 // The call behind a frame of the stack. `state` is nullptr for a frame that is no call.
 struct StackCall {
-  const Activation* state = nullptr;
+  const ActiveState* state = nullptr;
   const LuaWalk* walk = nullptr;
   std::size_t call = 0;  // index into walk->calls
   Address pc = 0;        // Lua: the next instruction
@@ -57,7 +57,7 @@ struct Joined {
 std::vector<Segment> segments_of(const Walked& walked);
 
 // `stopped`: the memory that was read in the stop.
-Joined join(LuaReader& lua, const NativeFunctions& functions, Matched matched, const MergeOptions& merging,
+Joined join(LuaInspector& lua, const NativeFunctions& functions, Matched matched, const MergeOptions& merging,
             const Memory& stopped);
 // Adds what the walks found to `quality`.
 void judge(const Joined& joined, Quality& quality);

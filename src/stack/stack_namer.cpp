@@ -11,14 +11,14 @@ namespace luaspy {
 namespace {
 
 // A trace is shown by its number and the place where it starts.
-Frame name_trace(LuaReader& lua, const Activation& activation, const Trace& trace, const LuaCall& start) {
+Frame name_trace(LuaInspector& lua, const ActiveState& activation, const Trace& trace, const LuaCall& start) {
   const Names::Context context{*activation.lua, activation.G, lua.names().memory()};
   const Frame place = lua.names().frame(context, start, nullptr, trace.start_pc + 4);
   return marker(fmt::format("[trace {} {}:{}]", trace.number, place.file, place.line));
 }
 
-FrameId name_native(LuaReader& lua, const NativeFunctions& functions, const Walked& walked, const NativeFrame& native,
-                    StackTable& stacks) {
+FrameId name_native(LuaInspector& lua, const NativeFunctions& functions, const Walked& walked,
+                    const NativeFrame& native, StackTable& stacks) {
   if (native.in_trace) {
     for (const RunningState& state : walked.on_thread()) {
       const Trace* const found = lua.trace_at(state.activation, native.lookup);
@@ -36,7 +36,7 @@ FrameId name_native(LuaReader& lua, const NativeFunctions& functions, const Walk
 
 // Outermost first: naming an outer function lets functions that begin on the same line in it be
 // told apart.
-StackId StackNamer::name(LuaReader& lua, const NativeFunctions& functions, const Joined& joined,
+StackId StackNamer::name(LuaInspector& lua, const NativeFunctions& functions, const Joined& joined,
                          const Memory& stopped) {
   static const Frame not_joined = marker("[native and Lua frames not joined]");
   const Walked& walked = joined.from.lua;

@@ -17,7 +17,7 @@ class StackNamer {
 
   // This may read the symbols of a big program, so no thread should be stopped meanwhile. `stopped`: the
   // memory that was read in the stop.
-  StackId name(LuaReader& lua, const NativeFunctions& functions, const Joined& joined, const Memory& stopped);
+  StackId name(LuaInspector& lua, const NativeFunctions& functions, const Joined& joined, const Memory& stopped);
 
   StackTable& stacks() { return stacks_; }
 

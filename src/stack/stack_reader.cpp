@@ -139,7 +139,7 @@ bool StackReader::finish(Look& look, Sample& sample, Prediction& prediction) {
   sample.quality.native_complete = joined_.from.complete;
   judge(joined_, sample.quality);
   sample.vm_state = lua_.vm_state(joined_.from.lua, natives(), native_code());
-  sample.heaps = LuaReader::heaps(joined_.from.lua, look.snapshot);
+  sample.heaps = LuaInspector::heaps(joined_.from.lua, look.snapshot);
   sample.stack = names_wait_ ? empty_stack : namer_.name(lua_, native_code(), joined_, look.snapshot);
   const Names::WithoutPlace without_place = lua_.names().take_without_place();
   sample.quality.function_gone = without_place.gone != 0;

@@ -110,8 +110,8 @@ class StackReader {
   void find_states(const AddressSpace& some) { lua_.find_states(some, ~std::uint64_t{0}); }
 
   StackTable& stacks() { return namer_.stacks(); }
-  const LuaReader& lua() const { return lua_; }
-  LuaReader& lua() { return lua_; }
+  const LuaInspector& lua() const { return lua_; }
+  LuaInspector& lua() { return lua_; }
   const std::vector<LuaImage>& images() const { return map_.detector().images(); }
   std::vector<std::string> searched() const { return map_.detector().searched(); }
   std::vector<const Lua*> rows_to_try() const { return map_.detector().rows(); }
@@ -125,7 +125,7 @@ class StackReader {
   const Joined& joined() const { return joined_; }
   const std::vector<NativeFrame>& natives() const { return joined_.from.natives; }
   // The states that run on the thread, innermost first.
-  std::vector<Activation> active() const { return joined_.from.lua.active(); }
+  std::vector<ActiveState> active() const { return joined_.from.lua.active(); }
   const Snapshot& snapshot() const { return look_->snapshot; }
 
  private:
@@ -138,7 +138,7 @@ class StackReader {
   const std::shared_ptr<KnownFiles> known_files_;
   TargetMap map_;
   Snapshot objects_;  // read while a look is finished
-  LuaReader lua_;
+  LuaInspector lua_;
   StackNamer namer_;
   StopPolicy policy_;
   Look own_look_;

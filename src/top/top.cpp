@@ -34,7 +34,7 @@ constexpr double window = 5;  // s, of the screen
 
 // Draws in a separate thread, and samples in this one. An exception in the other thread is rethrown
 // here.
-void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCounts& counts,
+void run_both(ProcessTree& tree, const LoopOptions& options, TopFeed& feed, LoopCounts& counts,
               const std::function<void()>& show) {
   std::exception_ptr failure;
   sigset_t all, before;
@@ -51,7 +51,7 @@ void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCou
   });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   try {
-    run_loop(family, options, feed, counts);
+    run_loop(tree, options, feed, counts);
   } catch (...) {
     feed.end(counts);
     shower.join();
@@ -252,8 +252,8 @@ bool print_tables(TopFeed& feed, double interval, std::optional<int> count) {
 }
 
 // Shows the output of a launched command, whatever happens to top, and returns its exit status.
-int wait_for_command(Family& family, CommandOutput* output) {
-  Session& session = family.target();
+int wait_for_command(ProcessTree& tree, CommandOutput* output) {
+  Session& session = tree.target();
   if (!session.launched()) return 0;
   if (output != nullptr) output->pour();
   if (!session.ended())
@@ -264,18 +264,18 @@ int wait_for_command(Family& family, CommandOutput* output) {
     system::sleep_until(Clock::now() + std::chrono::milliseconds(50));
   }
   if (output != nullptr) output->pour();
-  return family.wait_for_exit();
+  return tree.wait_for_exit();
 }
 
-Result<Family> open(const TopOptions& options, const KernelAccess& kernel) {
+Result<ProcessTree> open(const TopOptions& options, const KernelAccess& kernel) {
   SamplerOptions sampler;
   sampler.merging.native_only = options.mode == Mode::native;
   sampler.idle = options.idle;
   sampler.kernel = kernel.symbols;
-  Result<Family> family = Family::open(options.target, sampler, options.subprocesses);
-  if (!family || family->target().launched() || options.mode == Mode::native) return family;
-  if (const Result<void> lua = family->check_lua(); !lua) return lua.error();
-  return family;
+  Result<ProcessTree> tree = ProcessTree::open(options.target, sampler, options.subprocesses);
+  if (!tree || tree->target().launched() || options.mode == Mode::native) return tree;
+  if (const Result<void> lua = tree->check_lua(); !lua) return lua.error();
+  return tree;
 }
 
 }  // namespace
@@ -292,40 +292,40 @@ Result<int> top(const TopOptions& options) {
     if (!diverted) return diverted.error();
     output.emplace(std::move(*diverted));
   }
-  Result<Family> opened = open(options, kernel);
+  Result<ProcessTree> opened = open(options, kernel);
   if (output) output->give_back();
   if (!opened) return opened.error();
-  Family& family = *opened;
+  ProcessTree& tree = *opened;
   system::watch_signals();
 
   const double interval = options.interval.value_or(plain ? 2 : 1);
   TopTarget target;
-  target.command = family.target().target().process().command();
-  target.pid = family.target().target().process().pid();
+  target.command = tree.target().target().process().command();
+  target.pid = tree.target().target().process().pid();
   target.rate = options.rate;
   target.window = plain ? interval : window;
   if (output) target.output = output->path();
-  TopFeed feed(family, target, about_recording(family, options.mode, options.rate, options.max_stopped), options.mode,
+  TopFeed feed(tree, target, about_recording(tree, options.mode, options.rate, options.max_stopped), options.mode,
                plain ? TopFeed::Output::plain : TopFeed::Output::screen);
   LoopCounts counts;
-  const LoopOptions loop = {options.rate, options.duration, options.max_stopped, options.always_stop, kernel.logs,
-                            true};
+  const LoopOptions loop = {options.rate,        options.duration, options.max_stopped,
+                            options.always_stop, kernel.logs,      true};
   bool taken = true;
   std::vector<std::string> written;
   if (plain) {
-    run_both(family, loop, feed, counts, [&] { taken = print_tables(feed, interval, options.count); });
+    run_both(tree, loop, feed, counts, [&] { taken = print_tables(feed, interval, options.count); });
   } else {
     const std::unique_ptr<TopScreen> screen = TopScreen::open();
     if (screen == nullptr) return Error{Cause::usage, "There is no terminal to read keys from. --batch needs none."};
     system::before_end_at_once(TopScreen::leave_at_once);
-    run_both(family, loop, feed, counts, [&] { Watching(feed, *screen, interval, options.mode, written).run(); });
+    run_both(tree, loop, feed, counts, [&] { Watching(feed, *screen, interval, options.mode, written).run(); });
   }
   for (const std::string& line : written) say("{}", line);
   system::before_end_at_once(nullptr);
   if (counts.unheard != 0) say("{}", unheard_text);
   if (const std::string precedence = precedence_text(counts.precedence); !precedence.empty())
     say("luaspy: real-time: {}\n", precedence);
-  const int status = wait_for_command(family, output ? &*output : nullptr);
+  const int status = wait_for_command(tree, output ? &*output : nullptr);
   TopCounts last;
   feed.copy(last, target);
   if (last.losses[static_cast<std::size_t>(Loss::refused)] != 0)

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/frame.h"
 #include "base/cpu_use.h"
+#include "base/frame.h"
 #include "base/sample.h"
 #include "profile/heap_track.h"
 
@@ -79,7 +79,7 @@ struct TopTarget {
   std::string command;
   int pid = 0;
   std::vector<std::string> luas;  // "Lua 5.4.3-5.4.9"
-  bool lua_mapped = false;        // as About::lua_mapped
+  bool lua_mapped = false;        // as Metadata::lua_mapped
   std::size_t processes = 1;
   double rate = 0;    // as requested, Hz
   double window = 0;  // s

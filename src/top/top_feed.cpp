@@ -12,8 +12,8 @@ std::int64_t window_ns(const TopTarget& target) { return static_cast<std::int64_
 
 }  // namespace
 
-TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode, Output output)
-    : family_(family),
+TopFeed::TopFeed(ProcessTree& tree, TopTarget target, Metadata about, Mode mode, Output output)
+    : tree_(tree),
       heaps_(output == Output::plain ? std::nullopt : std::optional(window_ns(target))),
       about_(std::move(about)),
       target_(std::move(target)),
@@ -22,7 +22,7 @@ TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode, Outpu
     add_table(mode, std::nullopt);
     return;
   }
-  history_.emplace(family_.tables(), about_);
+  history_.emplace(tree_.tables(), about_);
   if (mode == Mode::native) add_table(mode, window_ns(target_));
   else
     for (const Mode one : switched_modes) add_table(one, window_ns(target_));
@@ -31,13 +31,13 @@ TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode, Outpu
 // Each table keeps what its mode shows, so that the modes can be switched at any time.
 void TopFeed::add_table(Mode mode, std::optional<std::int64_t> window) {
   tables_.emplace(std::piecewise_construct, std::forward_as_tuple(mode),
-                  std::forward_as_tuple(family_.tables(), mode, window));
+                  std::forward_as_tuple(tree_.tables(), mode, window));
 }
 
 void TopFeed::add(ThreadId thread, const Tick& tick, const Sample& sample) {
   const std::lock_guard lock(mutex_);
   if (history_) history_->add(thread, tick, sample);
-  heaps_.add(family_.tables().threads[thread].pid, tick.at_ns, sample.heaps);
+  heaps_.add(tree_.tables().threads[thread].pid, tick.at_ns, sample.heaps);
   for (auto& [mode, table] : tables_) table.add(thread, tick.weight, sample);
 }
 
@@ -88,9 +88,9 @@ void TopFeed::look(const LoopCounts& counts) {
 
 void TopFeed::ask_luas() {
   luas_asked_ = system::Clock::now();
-  About now = about_;  // only this side changes it
-  tell_program(family_, now);
-  tell_luas(family_, now);
+  Metadata now = about_;  // only this side changes it
+  tell_program(tree_, now);
+  tell_luas(tree_, now);
   const std::lock_guard lock(mutex_);
   if (now.luas.empty()) now.luas = about_.luas;
   about_ = std::move(now);
@@ -101,7 +101,7 @@ void TopFeed::ask_luas() {
   target_.luas = about_.luas;
   target_.lua_mapped |= about_.lua_mapped;
   target_.command = about_.command;
-  target_.processes = family_.sessions().size();
+  target_.processes = tree_.sessions().size();
   if (history_) history_->tell_target(about_);
 }
 

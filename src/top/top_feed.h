@@ -22,9 +22,9 @@ class TopFeed : public SampleSink {
   // plain: one table after another, and nothing else: there are no other modes, no stacks and no
   // recording.
   enum class Output { screen, plain };
-  // `family` has to outlive it. `about`: what is known of the recording before it begins. `mode`:
+  // `tree` has to outlive it. `about`: what is known of the recording before it begins. `mode`:
   // which frames are shown.
-  TopFeed(Family& family, TopTarget target, About about, Mode mode, Output output);
+  TopFeed(ProcessTree& tree, TopTarget target, Metadata about, Mode mode, Output output);
 
   // The sampling side.
   void add(ThreadId thread, const Tick& tick, const Sample& sample) override;
@@ -68,12 +68,12 @@ class TopFeed : public SampleSink {
   void add_table(Mode mode, std::optional<std::int64_t> window);
   void ask_luas();
 
-  Family& family_;
+  ProcessTree& tree_;
   std::mutex mutex_;  // protects tables_, heaps_, sampled_ns_, cpu_, about_, history_ and target_
   std::map<Mode, TopTable> tables_;
   TopHeaps heaps_;
   std::int64_t sampled_ns_ = 0;  // how far sampling has come
-  About about_;
+  Metadata about_;
   std::optional<TopHistory> history_;
   TopTarget target_;
   CpuUse cpu_, cpu_before_;  // as LoopCounts: by now, and at the reset

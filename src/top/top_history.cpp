@@ -20,7 +20,7 @@ std::int64_t now_s() {
 
 }  // namespace
 
-TopHistory::TopHistory(const EventTables& tables, About about, std::size_t most_bytes)
+TopHistory::TopHistory(const EventTables& tables, Metadata about, std::size_t most_bytes)
     : tables_(tables), about_(std::move(about)), most_bytes_(most_bytes) {
   open();
 }
@@ -61,7 +61,7 @@ void TopHistory::advance(std::int64_t ticks, std::int64_t duration_ns, const Cpu
   about_.cpu.system_share = duration_before_ == 0 ? cpu.system_share : -1;
 }
 
-void TopHistory::tell_target(const About& target) {
+void TopHistory::tell_target(const Metadata& target) {
   about_.luas = target.luas;
   about_.lua_mapped = target.lua_mapped;
   about_.command = target.command;
@@ -76,7 +76,7 @@ void TopHistory::begin_anew() {
 }
 
 std::string TopHistory::recording() {
-  About until_now = about_;
+  Metadata until_now = about_;
   until_now.complete = true;
   raw_->about(until_now);
   raw_->flush();
@@ -88,7 +88,7 @@ Result<std::string> write_recording(const std::string& recording, Mode mode, con
   const Result<const Format*> format = choose_format("", path, &formats().front());
   if (!format) return format.error();
   std::istringstream in(recording);
-  const Shape shape = shape_for(**format, {.mode = mode});
+  const ViewOptions shape = shape_for(**format, {.mode = mode});
   Result<Profile> profile = read_raw(in, shape, {}, (*format)->needs_order());
   if (!profile) return profile.error();
   if (profile->samples() == 0) return Error{Cause::no_samples, "There is no sample yet."};

@@ -19,7 +19,7 @@ class TopHistory {
   static constexpr std::size_t usual_bytes = std::size_t{32} << 20;
   // `tables`: what the numbers of samples stand for; they must outlive it. `about`: what is known of the
   // recording before it begins. With more than `most_bytes`, all that was seen until then is forgotten.
-  TopHistory(const EventTables& tables, About about, std::size_t most_bytes = usual_bytes);
+  TopHistory(const EventTables& tables, Metadata about, std::size_t most_bytes = usual_bytes);
 
   // One tick of one thread.
   void add(ThreadId thread, const Tick& tick, const Sample& sample);
@@ -31,7 +31,7 @@ class TopHistory {
   // Sampling has come so far, counted since its start. `cpu`: see LoopCounts.
   void advance(std::int64_t ticks, std::int64_t duration_ns, const CpuUse& cpu);
   // What may change of the target.
-  void tell_target(const About& target);
+  void tell_target(const Metadata& target);
 
   // Forgets everything. Call it when the tables have got other numbers, too.
   void begin_anew();
@@ -43,7 +43,7 @@ class TopHistory {
   void add_heap(const Tick& since_begun, const HeapChange& change);
 
   const EventTables& tables_;
-  About about_;  // of this part of the time
+  Metadata about_;  // of this part of the time
   std::size_t most_bytes_;
   std::int64_t ticks_ = 0, duration_ns_ = 0;             // of sampling, by now
   std::int64_t ticks_before_ = 0, duration_before_ = 0;  // when this history began

@@ -190,7 +190,7 @@ class Judge {
 
   // nullopt: not even the layout row is known.
   std::optional<std::vector<Line>> ask(const Witness& witness) const {
-    for (const Activation& activation : pieces_.active()) {
+    for (const ActiveState& activation : pieces_.active()) {
       if (const Layout* const row = puc_layout(*activation.lua)) return witness.lines(*row);
     }
     return std::nullopt;
@@ -231,7 +231,7 @@ class Judge {
   }
 
   bool judge_state(const Witness& witness) {
-    const auto right = [&](const std::vector<Activation>& active, std::int64_t* edge) {
+    const auto right = [&](const std::vector<ActiveState>& active, std::int64_t* edge) {
       const Address L = active.empty() ? 0 : active[0].L;
       if (L == witness.running()) return true;
       const bool at_edge = L != 0 && witness.guarded() != witness.running() && L == witness.guarded();
@@ -243,7 +243,9 @@ class Judge {
     figures_.cold_wrong += !cold;
     figures_.warm_wrong += !warm;
     if (!cold || !warm) {
-      const auto name = [](const std::vector<Activation>& active) { return active.empty() ? Address{0} : active[0].L; };
+      const auto name = [](const std::vector<ActiveState>& active) {
+        return active.empty() ? Address{0} : active[0].L;
+      };
       report(fmt::format("wrong L: cold {:#x}, warm {:#x}, runs {:#x}, guarded {:#x}", name(pieces_.cold_active),
                          name(pieces_.active()), witness.running(), witness.guarded()) +
              where_it_is());

@@ -224,7 +224,7 @@ struct Figures {
 bool in_vm_now(const Pieces& pieces, bool on_trace) {
   return pieces.reader().native_code().vm_at(pieces.registers().pc()) != nullptr || on_trace;
 }
-Address running(const std::vector<Activation>& active) { return active.empty() ? 0 : active[0].L; }
+Address running(const std::vector<ActiveState>& active) { return active.empty() ? 0 : active[0].L; }
 
 class Judge {
  public:
@@ -289,7 +289,7 @@ class Judge {
 
   // Does the table name the thread that luaspy names? A finalizer uses the part of the thread that runs
   // it (lj_gc.c, from 2025-11 on, gives it a thread of its own).
-  static bool names(const Told& told, const Found& found, const std::vector<Activation>& active) {
+  static bool names(const Told& told, const Found& found, const std::vector<ActiveState>& active) {
     const bool finalizes = active.size() > 1 && active[0].L == found.finalizers;
     const Address L = finalizes ? active[1].L : running(active);
     return told.good && L != 0 && L == (told.on_main ? found.main : told.thread);
@@ -315,7 +315,7 @@ class Judge {
     if (found.current != 0 && found.current != said)
       ++figures_.not_current, report("not cur_L", fmt::format("said {:#x}, cur_L {:#x}", said, found.current));
     if (!now.good) return;
-    const auto is_right = [&](const std::vector<Activation>& active) {
+    const auto is_right = [&](const std::vector<ActiveState>& active) {
       return names(now, found, active) || names(soon, found, active);
     };
     const std::string told = fmt::format("said {:#x}, cold {:#x}, cur_L {:#x}, told {:#x}, then {:#x}", said, cold,
@@ -356,7 +356,7 @@ class Judge {
   void judge_trace_frames() {
     const StackReader& reader = pieces_.reader();
     if (reader.active().empty()) return;
-    const Activation activation = reader.active()[0];
+    const ActiveState activation = reader.active()[0];
     const LuajitLayout& layout = *luajit_layout(*activation.lua);
     constexpr Address words = 16, frame_size = 80;
     for (const NativeFrame& native : reader.natives()) {
@@ -594,7 +594,7 @@ class Judge {
 
   Target& target_;
   Pieces pieces_;
-  Activation known_;
+  ActiveState known_;
   Traces traces_{target_.memory()};
   Shadow shadow_;
   int finalizer_, thrower_;

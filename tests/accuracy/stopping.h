@@ -61,7 +61,8 @@ class Child {
 // What the sampler does with a stop, and the same without any previous knowledge of the target.
 class Pieces {
  public:
-  explicit Pieces(Target& target) : reader_(target.process(), target.memory(), stacks_, {}, {}), agreement_(reader_.modules()) {}
+  explicit Pieces(Target& target)
+      : reader_(target.process(), target.memory(), stacks_, {}, {}), agreement_(reader_.modules()) {}
 
   // During the stop.
   bool read(const Registers& registers) {
@@ -89,7 +90,7 @@ class Pieces {
   const StackReader& reader() const { return reader_; }
   const Agreement& agreement() const { return agreement_; }
   const Registers& registers() const { return registers_; }
-  std::vector<Activation> active() const { return reader_.active(); }
+  std::vector<ActiveState> active() const { return reader_.active(); }
   const std::vector<NativeFrame>& natives() const { return reader_.natives(); }
   bool executes(const NativeFrame& frame) const { return reader_.native_code().executes_lua(frame); }
   const Frame& describe(const NativeFrame& frame) const { return reader_.native_code().describe(frame); }
@@ -97,7 +98,7 @@ class Pieces {
 
   Stack stack() const { return stacks_.frames_of(sample.stack); }
 
-  std::vector<Activation> cold_active;
+  std::vector<ActiveState> cold_active;
   Sample sample;
 
  private:

@@ -128,7 +128,7 @@ Recorded record(const Words& command, const Options& options) {
   target.pid = program.pid();
   SamplerOptions sampler;
   sampler.idle = true;
-  Result<Family> family = Family::open(target, sampler, false);
+  Result<ProcessTree> family = ProcessTree::open(target, sampler, false);
   if (!family) faults::give_up(family.error().text);
   Sites sites(family->tables().stacks);
   const AllocationTruth before = program.truth();

@@ -86,7 +86,7 @@ bool check(const Source& source, const std::string& path, Late late) {
   target.pid = program.pid();
   SamplerOptions sampler;
   sampler.idle = true;
-  Result<Family> family = Family::open(target, sampler, false);
+  Result<ProcessTree> family = ProcessTree::open(target, sampler, false);
   if (!family) faults::give_up(family.error().text);
   Uses uses(family->tables().stacks);
   AllocationLoopOptions options{late == Late::program ? 12.0 : 3.0, 50};

@@ -78,7 +78,7 @@ def verdict(result):
     most = truth * (10 / 3 if result.cell.user else 2)
     if result.luaspy.share > most + 2 * math.sqrt(most / samples):
         wrong.append("beyond the bound")
-    # Reading the CPU clock ends a thread's turn if its time is over, and a stopper that has taken
+    # Reading the CPU clock ends a thread's turn if its time is over, and a CPU sampler that has taken
     # another process's CPU starts one: such turns have fewer ticks than time.
     looks_at_clock = result.cell.spinners != 0 and result.cell.kind in ("os.clock", "clock")
     if result.executing < (0.65 if looks_at_clock else 0.9):

@@ -93,7 +93,7 @@ void raw(Bytes bytes) {
   Input input(bytes);
   const auto flags = input.take<std::uint8_t>(), more = input.take<std::uint8_t>();
   const std::string_view records = input.text(1 << 20);
-  Shape shape;
+  ViewOptions shape;
   shape.lines = (flags & 1) != 0, shape.gc = (flags & 2) != 0, shape.vmstate = (flags & 4) != 0,
   shape.processes = (flags & 8) != 0;
   if ((flags & 16) != 0) shape.ignore = "a(b|c)*";

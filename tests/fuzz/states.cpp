@@ -3,7 +3,7 @@
 // a saved stop, then changes to its memory (fake_memory.h).
 
 #include "heap/coroutines.h"
-#include "luastate/lua_reader.h"
+#include "luastate/lua_inspector.h"
 #include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/traces.h"
 #include "luastate/luas.h"
@@ -51,7 +51,7 @@ struct Look {
   const Image& image;
   FakeMemory memory;
   std::vector<std::byte> stack_bytes;
-  LuaReader reader;
+  LuaInspector reader;
   Located located;
   Matched matched;
   Joined joined;
@@ -120,7 +120,7 @@ void snapshots(Bytes bytes) {
   const std::uint16_t where = input.take<std::uint16_t>();
   Look look(image, input);
   if (look.joined.from.lua.active().empty()) return;
-  const Activation& state = look.joined.from.lua.states[0].activation;
+  const ActiveState& state = look.joined.from.lua.states[0].activation;
   const LuajitLayout* const layout = luajit_layout(*state.lua);
   if (layout == nullptr) return;
   Traces traces(look.memory);
@@ -154,7 +154,7 @@ void heap(Bytes bytes) {
                           .writable = true});
   }
   const AddressSpace space(mappings);
-  std::vector<std::vector<Activation>> active = {look.joined.from.lua.active()};
+  std::vector<std::vector<ActiveState>> active = {look.joined.from.lua.active()};
   look.memory.bounded("coroutines", 8'000'000, most_bytes, [&] {
     Coroutines coroutines(look.memory, {.copy_bytes = 64 << 20, .walk = limits(), .most_coroutines = 1 << 10});
     look.reader.know(space);

@@ -23,7 +23,7 @@ CoroutineWatcher::CoroutineWatcher(pid_t pid, CoroutineLimits limits)
   locator_.try_rows(reader_.rows_to_try());
 }
 
-void CoroutineWatcher::locate(const Registers& registers, std::vector<Activation>& active) {
+void CoroutineWatcher::locate(const Registers& registers, std::vector<ActiveState>& active) {
   const AddressSpace space = target_.process().address_space();
   const Mapping* const stack = space.find(registers.sp());
   REQUIRE(stack != nullptr);
@@ -45,7 +45,7 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
     const auto found = Clock::now();
     coroutines_.learn(space, locator_.global_states());
     result.learning = Clock::now() - found;
-    std::vector<std::vector<Activation>> active(1);
+    std::vector<std::vector<ActiveState>> active(1);
     const ThreadState state = thread.state();
     const std::uint64_t runs = thread.run_count();
     if (state.kind == ThreadState::Kind::sleeping && state.system_call >= 0) {  // not a thread that waits for a page

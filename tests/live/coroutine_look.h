@@ -25,7 +25,7 @@ class CoroutineWatcher {
   CoroutineLookup look(int tries = 4);
 
  private:
-  void locate(const Registers& registers, std::vector<Activation>& active);
+  void locate(const Registers& registers, std::vector<ActiveState>& active);
 
   Target target_;
   StackTable stacks_;

@@ -119,7 +119,7 @@ TEST_CASE("processes that live for some ms are sampled as long as they run", "[f
                             Catch::Contains("used by processes that ended before luaspy saw whether they run Lua"));
 }
 
-// Each exec drops a session while the stoppers look at its threads. LUASPY_EXECS: how many for each child; the long
+// Each exec drops a session while the CPU samplers look at its threads. LUASPY_EXECS: how many for each child; the long
 // form, in a build with sanitizers, has 1,000.
 TEST_CASE("children that execute another program again and again, at 5 kHz", "[family]") {
   const Folder folder;

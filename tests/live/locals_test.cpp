@@ -82,7 +82,7 @@ class Looker {
     const auto& frames = reader_.joined().calls;
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
       if (frame->state == nullptr) continue;
-      const Activation& state = *frame->state;
+      const ActiveState& state = *frame->state;
       const LuaCall& call = frame->walk->calls[frame->call];
       Look::Call& added = look.calls.emplace_back();
       added.is_lua = call.is_lua();

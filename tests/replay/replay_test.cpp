@@ -64,7 +64,7 @@ TEST_CASE("a look that defers says so when it has missed a state, and finds it t
     const SavedStop stop = load_stop(file);
     INFO(file);
     const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
-    std::vector<Activation> careful, hurried;
+    std::vector<ActiveState> careful, hurried;
     Locator locator(*stop.machine), fresh(*stop.machine);
     locator.try_rows(rows_for(stop.version));
     fresh.try_rows(rows_for(stop.version));
@@ -150,10 +150,10 @@ TEST_CASE("torn and hostile memory gives a bounded stack of printable names", "[
 namespace {
 
 // The innermost state that runs at a saved stop.
-Activation innermost(const SavedStop& stop) {
+ActiveState innermost(const SavedStop& stop) {
   Locator locator(*stop.machine);
   locator.try_rows(rows_for(stop.version));
-  std::vector<Activation> active;
+  std::vector<ActiveState> active;
   std::vector<Address> deferred;
   locator.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, Locator::Unknown::read, active,
                  deferred);
@@ -285,7 +285,7 @@ TEST_CASE("states that were built to lead astray", "[replay]") {
   for (const std::string& file : stop_files()) {
     SavedStop stop = load_stop(file);
     INFO(file);
-    const Activation state = innermost(stop);
+    const ActiveState state = innermost(stop);
     if (puc_layout(*state.lua) == nullptr) continue;
     const Layout& row = *puc_layout(*state.lua);
     const Address ci = stop.memory.get<Address>(state.L + row.L_ci).value();
@@ -356,7 +356,7 @@ TEST_CASE("while its stack is moved, each call is found where its function is", 
   for (const std::string& file : stop_files()) {
     for (const std::int64_t by : {-0x8000'0000l, -0x40'0000l, 0x40'0000l, 0x8000'0000l}) {
       SavedStop stop = load_stop(file);
-      const Activation state = innermost(stop);
+      const ActiveState state = innermost(stop);
       if (puc_layout(*state.lua) == nullptr) continue;
       const Layout& row = *puc_layout(*state.lua);
       const bool moves_first = row.tt_size == 4;
@@ -411,7 +411,7 @@ TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
   int tried = 0;
   for (const std::string& file : stop_files()) {
     SavedStop stop = load_stop(file);
-    const Activation state = innermost(stop);
+    const ActiveState state = innermost(stop);
     if (puc_layout(*state.lua) == nullptr || puc_layout(*state.lua)->tt_size != 4) continue;
     const Layout& row = *puc_layout(*state.lua);
     const std::vector<Address> infos = call_infos(stop, row, state.L);
@@ -459,7 +459,7 @@ TEST_CASE("a call of another function that a C function's CallInfo still has ins
   int tried = 0;
   for (const std::string& file : stop_files()) {
     SavedStop stop = load_stop(file);
-    const Activation state = innermost(stop);
+    const ActiveState state = innermost(stop);
     if (puc_layout(*state.lua) == nullptr || puc_layout(*state.lua)->callstatus_size == 0 ||
         puc_layout(*state.lua)->recurses_per_call)
       continue;

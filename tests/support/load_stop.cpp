@@ -107,7 +107,7 @@ class Padded : public Memory {
 
 // `stopped`: memory that was read during the stop; `objects`: that, and memory that was read after
 // it.
-Outcome finish(const SavedStop& stop, LuaReader& reader, const Located& located, const Memory& stopped,
+Outcome finish(const SavedStop& stop, LuaInspector& reader, const Located& located, const Memory& stopped,
                const Memory& objects) {
   const LookMemory look{stop.registers, {stop.stack_start, stop.stack}, stopped, objects};
   Matched matched = match(reader, stop, look, reader.walk(located, look), stop.natives);
@@ -129,7 +129,7 @@ WalkLimits limits() {
 }  // namespace
 
 Outcome replay(const SavedStop& stop) {
-  LuaReader reader(stop.memory, stop.memory, limits(), *stop.machine);
+  LuaInspector reader(stop.memory, stop.memory, limits(), *stop.machine);
   reader.try_rows(rows_for(stop.version));
   Located located;
   reader.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, true, located);
@@ -137,7 +137,7 @@ Outcome replay(const SavedStop& stop) {
 }
 
 Outcome replay_through_snapshot(const SavedStop& stop) {
-  LuaReader reader(stop.memory, stop.memory, limits(), *stop.machine);
+  LuaInspector reader(stop.memory, stop.memory, limits(), *stop.machine);
   reader.try_rows(rows_for(stop.version));
   const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
   const Padded padded(stop.memory);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "luastate/detect.h"
-#include "luastate/lua_reader.h"
+#include "luastate/lua_inspector.h"
 #include "stack/saved_stop.h"
 
 namespace luaspy::replay {
@@ -20,7 +20,7 @@ struct Outcome {
   Quality quality;
 };
 Outcome replay(const SavedStop& stop);
-// The same, but the stop keeps only what LuaReader::touch() requests.
+// The same, but the stop keeps only what LuaInspector::touch() requests.
 Outcome replay_through_snapshot(const SavedStop& stop);
 
 }  // namespace luaspy::replay

@@ -26,7 +26,7 @@ void write(RawWriter& raw, EventTables& tables, const Taken& taken) {
   else raw.sample(thread, taken.tick, numbered(tables.stacks, taken.sample));
 }
 
-About sample_about(Unit unit) {
+Metadata sample_about(Unit unit) {
   return {"0.1.0",
           "lua5.4 \"my script\".lua",
           "/usr/bin/lua5.4",

@@ -5,7 +5,7 @@
 
 namespace luaspy {
 
-InnermostFrame::InnermostFrame(const Machine& machine, Traces& traces, const Activation& activation, bool innermost,
+InnermostFrame::InnermostFrame(const Machine& machine, Traces& traces, const ActiveState& activation, bool innermost,
                                const std::vector<NativeFrame>& natives, const LookMemory& look,
                                const NativeFunctions& functions, const Memory& memory, LuajitState& state)
     : machine_(machine),

@@ -36,7 +36,7 @@ class InnermostFrame {
   // One state of the look; `innermost`: it is the innermost of those that run on the thread. All
   // arguments must outlive this; `memory` is used for its Lua stack. If the thread runs a trace,
   // `state.trace` is set to it.
-  InnermostFrame(const Machine& machine, Traces& traces, const Activation& activation, bool innermost,
+  InnermostFrame(const Machine& machine, Traces& traces, const ActiveState& activation, bool innermost,
                  const std::vector<NativeFrame>& natives, const LookMemory& look, const NativeFunctions& functions,
                  const Memory& memory, LuajitState& state);
 
@@ -61,7 +61,7 @@ class InnermostFrame {
 
   const Machine& machine_;
   Traces& traces_;
-  const Activation& activation_;
+  const ActiveState& activation_;
   const LuajitLayout& layout_;
   bool innermost_;
   const std::vector<NativeFrame>& natives_;

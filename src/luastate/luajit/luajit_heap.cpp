@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "luastate/circle.h"
+#include "luastate/cycle_detector.h"
 #include "luastate/luajit/frame_steps.h"
 
 namespace luaspy {
@@ -77,7 +77,7 @@ bool LuajitHeap::visit_strings(std::uint64_t& most, const VisitString& visit) co
   if (!plausible_pointer(table) || chains > most_chains) return false;
   std::int64_t strings = 0;
   const auto visit_chain = [&](Address string) {
-    Circle circle;
+    CycleDetector circle;
     while (string != 0) {
       std::array<std::byte, 32> bytes;
       const auto header = std::span(bytes).first(layout_.str_data);
@@ -105,7 +105,7 @@ bool LuajitHeap::visit_strings(std::uint64_t& most, const VisitString& visit) co
 // gc.mmudata is the last one of a ring: userdata and cdata whose finalizer will be called.
 bool LuajitHeap::visit_waiting(std::uint64_t& most, const VisitInList& visit) const {
   const Address last = ref(gc_root_, 5 * std::size_t{layout_.ref_size});
-  Circle circle;
+  CycleDetector circle;
   for (Address object = last; object != 0;) {
     ObjectHead head;
     if (circle.closes(object) || most == 0 || !luajit_.read_head(memory_, object, head)) return false;

@@ -108,7 +108,7 @@ void touch_inlined(const Memory& memory, const LuajitLayout& layout, Address tra
 
 // For the innermost state.
 void LuajitStackWalker::read_fields(const Memory& stopped, const Registers& registers,
-                                    const Locator::ThreadStack& stack, const Activation& activation,
+                                    const Locator::ThreadStack& stack, const ActiveState& activation,
                                     LuajitState& state) {
   const LuajitLayout& layout = luajit_layout_of(activation);
   const Address L = activation.L, G = activation.G;
@@ -125,7 +125,7 @@ void LuajitStackWalker::read_fields(const Memory& stopped, const Registers& regi
 // which is in a register; a trace's base is in jit_base. Only the native frames show which of them
 // is right.
 void LuajitStackWalker::touch(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack,
-                              const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
+                              const ActiveState& activation, const WalkLimits& limits, const KnownFunctions& known,
                               ProtoList& protos) const {
   constexpr Address beyond = 8 * 256;  // a function has up to 250 slots (lj_def.h, LJ_MAX_SLOTS)
   constexpr Address most = 256 << 10;  // a deeper stack is walked in the stop
@@ -173,7 +173,7 @@ void LuajitStackWalker::touch(const Memory& stopped, const Registers& registers,
 void LuajitStackWalker::read(const LookMemory& look, bool innermost, const WalkLimits&, RunningState& running) {
   if (dynamic_cast<LuajitState*>(running.notes.get()) == nullptr) running.notes = std::make_unique<LuajitState>();
   auto& state = static_cast<LuajitState&>(*running.notes);
-  const Activation& activation = running.activation;
+  const ActiveState& activation = running.activation;
   const LuajitLayout& layout = luajit_layout_of(activation);
   const Address L = activation.L;
   std::vector<Address> room = std::move(state.cframes);
@@ -189,14 +189,14 @@ void LuajitStackWalker::read(const LookMemory& look, bool innermost, const WalkL
   if (state.jit_base != 0 && !is_base(memory, layout, L, state.jit_base, 0)) state.jit_base = 0;
 }
 
-const Trace* LuajitStackWalker::trace_at(const Activation& activation, Address pc) {
+const Trace* LuajitStackWalker::trace_at(const ActiveState& activation, Address pc) {
   return traces_.find(luajit_layout_of(activation), activation.G, pc);
 }
 
 void LuajitStackWalker::settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
                                const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) {
   auto& luajit = static_cast<LuajitState&>(*state.notes);
-  const Activation& activation = state.activation;
+  const ActiveState& activation = state.activation;
   const LuajitLayout& layout = luajit_layout_of(activation);
   const WithMovedStack memory(look.objects, layout, activation.L, luajit.moved);
   const InnermostFrame frame(machine_, traces_, activation, innermost, natives, look, functions, memory, luajit);
@@ -217,7 +217,7 @@ Address LuajitStackWalker::pc(const ExecutedCall& call, Names&, const Memory&, c
   return call.state.walk.calls[call.call].saved_pc;  // settle() has set it
 }
 
-bool LuajitStackWalker::read_start(const Activation& activation, const Trace& trace, LuaCall& start) const {
+bool LuajitStackWalker::read_start(const ActiveState& activation, const Trace& trace, LuaCall& start) const {
   start = {};
   start.proto = trace.start_proto;
   return read_proto_of(live_, luajit_layout_of(activation), start);

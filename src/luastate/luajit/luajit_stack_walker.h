@@ -20,7 +20,7 @@ class LuajitStackWalker : public StackWalker {
 
   void forget() override { traces_.forget(); }
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-             const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
+             const ActiveState& activation, const WalkLimits& limits, const KnownFunctions& known,
              ProtoList& protos) const override;
   // Reads only what decides where things are: the calls come with the native frames.
   void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
@@ -29,12 +29,12 @@ class LuajitStackWalker : public StackWalker {
   VmState vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
                    const NativeFunctions& functions) const override;
   Address pc(const ExecutedCall& call, Names& names, const Memory& stopped, const NativeFunctions& functions) override;
-  const Trace* trace_at(const Activation& activation, Address pc) override;
-  bool read_start(const Activation& activation, const Trace& trace, LuaCall& start) const override;
+  const Trace* trace_at(const ActiveState& activation, Address pc) override;
+  bool read_start(const ActiveState& activation, const Trace& trace, LuaCall& start) const override;
 
  private:
   static void read_fields(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-                          const Activation& activation, LuajitState& state);
+                          const ActiveState& activation, LuajitState& state);
   // Marks the calls whose slots a trace works on: those with their base at `from` or above.
   static void mark_on_trace(Address from, LuaWalk& walk);
 

@@ -28,7 +28,7 @@ struct LuajitState : StateNotes {
 };
 
 // Of a state of LuaJIT.
-inline const LuajitLayout& luajit_layout_of(const Activation& state) {
+inline const LuajitLayout& luajit_layout_of(const ActiveState& state) {
   return static_cast<const LuajitLua&>(*state.lua).layout();
 }
 

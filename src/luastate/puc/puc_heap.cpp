@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "luastate/circle.h"
+#include "luastate/cycle_detector.h"
 
 namespace luaspy {
 namespace {
@@ -87,7 +87,7 @@ bool PucHeap::visit_strings(std::uint64_t& most, const VisitObject& visit) const
 // 5.1: each refers to the next one, and the last one to the first.
 bool PucHeap::visit_finalized(std::uint64_t& most, const VisitOne& visit) const {
   const Address last = heap_.G_tmudata != no_field ? field<Address>(G_, heap_.G_tmudata) : 0;
-  Circle circle;
+  CycleDetector circle;
   for (Address object = last; object != 0;) {
     ObjectHead head;
     if (circle.closes(object) || most == 0 || !puc_.read_head(memory_, object, head)) return false;
@@ -264,7 +264,7 @@ std::uint64_t PucHeap::call_count(Address L) const {
     return end >= base && end - base < most_calls * layout_.ci_size ? (end - base) / layout_.ci_size + 1 : 0;
   }
   std::uint64_t count = 0;
-  Circle circle;
+  CycleDetector circle;
   for (Address ci = field<Address>(L + layout_.L_base_ci, layout_.ci_next);
        plausible_pointer(ci) && count < most_calls && !circle.closes(ci); ci = field<Address>(ci, layout_.ci_next))
     ++count;
@@ -372,7 +372,7 @@ void PucHeap::visit_prototype(Address proto, const VisitReference& visit) const 
 
 void PucHeap::visit_open_upvalues(Address L, const std::function<void(Address)>& visit) const {
   std::uint64_t left = most_stack_slots;
-  Circle circle;
+  CycleDetector circle;
   for (Address upvalue = field<Address>(L, heap_.L_openupval);
        plausible_pointer(upvalue) && left-- > 0 && !circle.closes(upvalue);
        upvalue = field<Address>(upvalue, heap_.upvalue_next))

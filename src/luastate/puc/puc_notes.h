@@ -11,6 +11,6 @@ struct PucNotes : StateNotes {
 };
 
 // Of a state of PUC.
-inline const Layout& puc_layout_of(const Activation& state) { return static_cast<const PucLua&>(*state.lua).layout(); }
+inline const Layout& puc_layout_of(const ActiveState& state) { return static_cast<const PucLua&>(*state.lua).layout(); }
 
 }  // namespace luaspy

@@ -6,7 +6,7 @@
 namespace luaspy {
 
 void PucStackWalker::touch(const Memory& memory, const Registers&, const Locator::ThreadStack&,
-                           const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
+                           const ActiveState& activation, const WalkLimits& limits, const KnownFunctions& known,
                            ProtoList& protos) const {
   touch_puc(memory, puc_layout_of(activation), activation.L, limits, known, protos);
 }

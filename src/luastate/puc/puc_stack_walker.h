@@ -15,7 +15,7 @@ class PucStackWalker : public StackWalker {
   PucStackWalker(const Memory& live, const Machine& machine) : live_(live), live_pc_(machine) {}
 
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-             const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
+             const ActiveState& activation, const WalkLimits& limits, const KnownFunctions& known,
              ProtoList& protos) const override;
   void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
   void settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,

@@ -199,7 +199,7 @@ Profile grown(bool after) {
 Profile instant() {
   Writing writing("instant.lua", Unit::bytes);
   writing.add({marker("package.loaded"), marker("cache")}, 3);
-  About& about = writing.profile.about;
+  Metadata& about = writing.profile.about;
   about.duration_ns = 0, about.rate = 0, about.complete = true;
   return std::move(writing.profile);
 }

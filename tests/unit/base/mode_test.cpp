@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "profile/function_table.h"
-#include "profile/shape.h"
+#include "profile/stack_view.h"
 
 namespace luaspy {
 namespace {
@@ -43,7 +43,7 @@ TEST_CASE("what each view shows", "[unit]") {
     CHECK(names(shown) == text);
     // The same, of a profile's stacks.
     StackTable found, kept;
-    Shaper shaper({.mode = mode}, found, kept);
+    StackView shaper({.mode = mode}, found, kept);
     CHECK(kept.frames_of(*shaper.shaped(found.intern(stack), VmState::none, {})) == shown);
   }
 }
@@ -77,7 +77,7 @@ TEST_CASE("patterns see what is shown", "[unit]") {
   StackTable found, kept;
   const StackId id = found.intern(stack);
   const auto has = [&](Mode mode, const char* only) {
-    return Shaper({.mode = mode, .only = only}, found, kept).shaped(id, VmState::none, {}).has_value();
+    return StackView({.mode = mode, .only = only}, found, kept).shaped(id, VmState::none, {}).has_value();
   };
   CHECK(has(Mode::all, "luaV_concat"));
   CHECK(!has(Mode::merged, "luaV_concat"));

@@ -96,11 +96,11 @@ class Looks {
   }
   // Of a thread of which nothing is remembered.
   void look_at_another(const Pool& other, Locator::Unknown unknown) {
-    std::vector<Activation> found;
+    std::vector<ActiveState> found;
     std::vector<Address> deferred;
     locator_.locate(other, registers_, other.stack(), {}, unknown, found, deferred);
   }
-  std::vector<Activation> active;
+  std::vector<ActiveState> active;
   std::int64_t reads = 0;  // of the last look, in the stop
 
  private:

@@ -18,7 +18,7 @@ void add(Walked& walked, Address L, Address anchor) {
 
 std::vector<Address> states_of(const Walked& walked) {
   std::vector<Address> all;
-  for (const Activation& state : walked.active()) all.push_back(state.L);
+  for (const ActiveState& state : walked.active()) all.push_back(state.L);
   return all;
 }
 

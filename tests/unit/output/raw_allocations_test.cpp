@@ -36,7 +36,7 @@ std::string file_with_allocations() {
     facts.stack = inner;
     writer.allocation(thread, {i * a_second + a_second / 2, 1000 * i, i}, facts);
   }
-  About about;
+  Metadata about;
   about.duration_ns = 9 * a_second, about.sampled_ns = 5 * a_second;
   about.ticks = 8, about.allocations = 4, about.complete = true;
   writer.about(about);

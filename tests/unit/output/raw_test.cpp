@@ -30,7 +30,7 @@ Frame lua(std::string name, std::string file, int defined, int line, bool near =
 // to a profile.
 class Recorder {
  public:
-  explicit Recorder(const Shape& shape = {}, Unit unit = Unit::nanoseconds)
+  explicit Recorder(const ViewOptions& shape = {}, Unit unit = Unit::nanoseconds)
       : profile_(true, shape.cpus),
         mode_(shape.mode),
         shaper_(shape, tables_.stacks, profile_.stacks()),
@@ -66,7 +66,7 @@ class Recorder {
   }
   void loss(Loss loss, std::int64_t count) { profile_.add_loss(loss, count), raw_.loss(loss, count); }
   void idle() { profile_.add_idle(), raw_.idle(1); }
-  void about(const About& about) {
+  void about(const Metadata& about) {
     profile_.about = about, profile_.about.mode = name(mode_);
     raw_.about(about), raw_.flush();
   }
@@ -80,7 +80,7 @@ class Recorder {
   EventTables tables_;
   Profile profile_;
   Mode mode_;
-  Shaper shaper_;
+  StackView shaper_;
   RawWriter raw_;
 };
 
@@ -100,22 +100,22 @@ void record_everything(Recorder& recorder) {
       another = recorder.thread({101, "worker", 102, "yet another", 3, 4711}),
                       later = recorder.thread({101, "worker", 102, "yet another", 3, 4712});
   std::mt19937 random(7);
-  About about = {"0.1.0",
-                 "lua5.4 \"my script\".lua",
-                 "/usr/bin/lua5.4",
-                 100,
-                 {"Lua 5.4.4", "LuaJIT 2.1"},
-                 true,
-                 "merged",
-                 99.5,
-                 10,
-                 1'700'000'000,
-                 0,
-                 0,
-                 false,
-                 {7'000'000'000, 300'000'000, 2'000'000'000, 0.25},
-                 6'500'000'000,
-                 recorder.profile().about.unit};
+  Metadata about = {"0.1.0",
+                    "lua5.4 \"my script\".lua",
+                    "/usr/bin/lua5.4",
+                    100,
+                    {"Lua 5.4.4", "LuaJIT 2.1"},
+                    true,
+                    "merged",
+                    99.5,
+                    10,
+                    1'700'000'000,
+                    0,
+                    0,
+                    false,
+                    {7'000'000'000, 300'000'000, 2'000'000'000, 0.25},
+                    6'500'000'000,
+                    recorder.profile().about.unit};
   const bool of_time = about.unit == Unit::nanoseconds;
   std::int64_t at = 0;
   for (int i = 0; i < 60; ++i) {
@@ -148,7 +148,7 @@ void record_everything(Recorder& recorder) {
   }
 }
 
-Result<Profile> read(const std::string& file, const Shape& shape = {}, const RawWindow& window = {}) {
+Result<Profile> read(const std::string& file, const ViewOptions& shape = {}, const RawWindow& window = {}) {
   std::istringstream in(file);
   return read_raw(in, shape, window);
 }
@@ -195,9 +195,10 @@ std::int64_t looked_through(Result<Profile> profile) {
 }  // namespace
 
 TEST_CASE("from a raw recording every format is what a recording would have written", "[unit]") {
-  for (const Shape& shape : {Shape{}, Shape{.lines = true}, Shape{.lines = true, .gc = true, .vmstate = true},
-                             Shape{.processes = true}, Shape{.mode = Mode::lua}, Shape{.mode = Mode::all},
-                             Shape{.only = "work"}, Shape{.ignore = "gsub|main.lua:11"}}) {
+  for (const ViewOptions& shape :
+       {ViewOptions{}, ViewOptions{.lines = true}, ViewOptions{.lines = true, .gc = true, .vmstate = true},
+        ViewOptions{.processes = true}, ViewOptions{.mode = Mode::lua}, ViewOptions{.mode = Mode::all},
+        ViewOptions{.only = "work"}, ViewOptions{.ignore = "gsub|main.lua:11"}}) {
     Recorder recorder(shape);
     record_everything(recorder);
     Profile& direct = recorder.profile();
@@ -399,8 +400,8 @@ TEST_CASE("whatever is in the blocks of a raw recording, what is read is a profi
 TEST_CASE("a format that leaves the choice to its reader gets whole stacks, of the same samples", "[unit]") {
   Recorder recorder;
   record_everything(recorder);
-  const Shape shape = {.mode = Mode::lua, .only = "main"};
-  Shape whole = shape, all = {.mode = Mode::all, .lines = true};
+  const ViewOptions shape = {.mode = Mode::lua, .only = "main"};
+  ViewOptions whole = shape, all = {.mode = Mode::all, .lines = true};
   whole.whole = true;
   const Result<Profile> narrow = read(recorder.file(), shape), kept = read(recorder.file(), whole),
                         every = read(recorder.file(), all);
@@ -532,7 +533,7 @@ TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
   const auto began = std::chrono::steady_clock::now();
   {
     Profile profile(false);
-    Shaper shaper({}, tables.stacks, profile.stacks());
+    StackView shaper({}, tables.stacks, profile.stacks());
     RawWriter raw(tables, Unit::nanoseconds, out);
     const std::uint32_t thread = profile.index_of(the_thread);
     std::minstd_rand random(3);

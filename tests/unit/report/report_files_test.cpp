@@ -80,7 +80,7 @@ std::string interpreted(unsigned share) {
     sample.stack = ids[static_cast<unsigned>(i * 37 % 100) < share ? 0 : 1];
     writer.sample(thread, {i * 1'000'000, 1'000'000}, sample);
   }
-  About about;
+  Metadata about;
   about.duration_ns = 4'000'000'000, about.complete = true;
   writer.about(about);
   writer.flush();

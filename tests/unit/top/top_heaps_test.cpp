@@ -63,7 +63,7 @@ TEST_CASE("top's heaps: reset, and a process that ends", "[top]") {
 
 TEST_CASE("what top writes has the heaps, also after it began anew", "[top]") {
   EventTables tables;
-  TopHistory history(tables, About{});
+  TopHistory history(tables, Metadata{});
   const auto add = [&](std::int64_t number, std::int64_t bytes) {
     Sample sample;
     sample.heaps = heap_of(bytes);

@@ -22,7 +22,7 @@ const ThreadInfo worker = thread_info(1, 7, "worker"), sleeper = thread_info(1, 
 
 class Framed : private OwnTables, public TopHistory {
  public:
-  explicit Framed(std::size_t most_bytes = usual_bytes) : TopHistory(tables, About{}, most_bytes) {}
+  explicit Framed(std::size_t most_bytes = usual_bytes) : TopHistory(tables, Metadata{}, most_bytes) {}
   void add(const ThreadInfo& thread, const Tick& tick, const FramedSample& sample) {
     TopHistory::add(tables.threads.intern(thread), tick, numbered(tables.stacks, sample));
   }
@@ -30,7 +30,7 @@ class Framed : private OwnTables, public TopHistory {
 
 Profile read(TopHistory& history) {
   std::istringstream in(history.recording());
-  Result<Profile> profile = read_raw(in, Shape());
+  Result<Profile> profile = read_raw(in, ViewOptions());
   REQUIRE(profile);
   return std::move(*profile);
 }

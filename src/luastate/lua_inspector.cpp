@@ -1,4 +1,4 @@
-#include "luastate/lua_reader.h"
+#include "luastate/lua_inspector.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace luaspy {
 
-LuaReader::LuaReader(const Memory& live, const Memory& objects, WalkLimits limits, const Machine& machine)
+LuaInspector::LuaInspector(const Memory& live, const Memory& objects, WalkLimits limits, const Machine& machine)
     : locator_(machine),
       state_places_(machine),
       names_(live),
       readers_(make_stack_walkers(live, objects, machine)),
       limits_(limits) {}
 
-void LuaReader::try_rows(std::vector<const Lua*> rows) {
+void LuaInspector::try_rows(std::vector<const Lua*> rows) {
   locator_.forget();
   for (const auto& reader : readers_) reader->forget();
   known_functions_.clear();
@@ -25,9 +25,9 @@ void LuaReader::try_rows(std::vector<const Lua*> rows) {
   locator_.try_rows(std::move(rows));
 }
 
-void LuaReader::locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-                       const Locator::ThreadStack& before, bool all, Located& located,
-                       const Locator::Mentions* mentions, Locator::Effort effort) {
+void LuaInspector::locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
+                          const Locator::ThreadStack& before, bool all, Located& located,
+                          const Locator::Mentions* mentions, Locator::Effort effort) {
   located.all = all;
   const bool copies = copy_policy_.copies();
   located.all_functions = all || copies;
@@ -37,8 +37,8 @@ void LuaReader::locate(const Memory& memory, const Registers& registers, const L
   located.mentions = locator_.mentions();
   located.left_out = locator_.left_out();
   located.unprotected.clear();
-  for (const Activation& state : locator_.unprotected()) {
-    if (std::ranges::find(located.active, state.L, &Activation::L) == located.active.end())
+  for (const ActiveState& state : locator_.unprotected()) {
+    if (std::ranges::find(located.active, state.L, &ActiveState::L) == located.active.end())
       located.unprotected.push_back(state);
   }
   located.guessed = locator_.guessed();
@@ -50,21 +50,21 @@ void LuaReader::locate(const Memory& memory, const Registers& registers, const L
 }
 
 // The states of a thread are nearly always of one global_State.
-void LuaReader::touch_heaps(const Memory& memory, const Located& located) {
+void LuaInspector::touch_heaps(const Memory& memory, const Located& located) {
   Address last = 0;
-  for (const std::vector<Activation>* const states : {&located.active, &located.unprotected}) {
-    for (const Activation& state : *states) {
+  for (const std::vector<ActiveState>* const states : {&located.active, &located.unprotected}) {
+    for (const ActiveState& state : *states) {
       if (std::exchange(last, state.G) != state.G) (void)read_heap(memory, *state.lua, state.G);
     }
   }
 }
 
-void LuaReader::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-                      const Located& located, const KnownFunctions* known, FunctionCopier* copier) const {
+void LuaInspector::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
+                         const Located& located, const KnownFunctions* known, FunctionCopier* copier) const {
   static const KnownFunctions none;
   std::size_t number = 0;
-  for (const std::vector<Activation>* const states : {&located.active, &located.unprotected}) {
-    for (const Activation& state : *states) {
+  for (const std::vector<ActiveState>* const states : {&located.active, &located.unprotected}) {
+    for (const ActiveState& state : *states) {
       const WalkLimits limits = limits_of(number++);
       ProtoList protos;
       reader_of(state).touch(memory, registers, stack, state, limits, known != nullptr ? *known : none, protos);
@@ -75,14 +75,14 @@ void LuaReader::touch(const Memory& memory, const Registers& registers, const Lo
 
 // Calls left out are counted only for the innermost states: a hostile stack may have hundreds of
 // states, with calls that form cycles.
-WalkLimits LuaReader::limits_of(std::size_t state) const {
+WalkLimits LuaInspector::limits_of(std::size_t state) const {
   constexpr std::size_t most_counted = 2;
   WalkLimits limits = limits_;
   limits.count_left_out &= state < most_counted;
   return limits;
 }
 
-bool LuaReader::missed(const Locator::ThreadStack& stack, Located& located) const {
+bool LuaInspector::missed(const Locator::ThreadStack& stack, Located& located) const {
   if (located.deferred.empty() && located.left_out.none()) return false;
   const std::vector<Address> missed = locator_.find_missed(names_.memory(), stack, located.deferred, located.left_out,
                                                            located.mentions,
@@ -94,7 +94,8 @@ bool LuaReader::missed(const Locator::ThreadStack& stack, Located& located) cons
   return !missed.empty();
 }
 
-void LuaReader::add_state(Walked& walked, const LookMemory& look, const Activation& activation, bool anchored) const {
+void LuaInspector::add_state(Walked& walked, const LookMemory& look, const ActiveState& activation,
+                             bool anchored) const {
   if (walked.states.size() <= walked.walked) walked.states.emplace_back();
   RunningState& state = walked.states[walked.walked++];
   state.activation = activation;
@@ -103,32 +104,32 @@ void LuaReader::add_state(Walked& walked, const LookMemory& look, const Activati
   reader_of(activation).read(look, walked.walked == 1, limits_of(walked.walked - 1), state);
 }
 
-Walked LuaReader::walk(const Located& located, const LookMemory& look, Walked room) {
+Walked LuaInspector::walk(const Located& located, const LookMemory& look, Walked room) {
   constexpr std::size_t most_seen = 4096;  // a program may make states without end
   if (seen_.size() > most_seen) seen_.clear();
-  for (const Activation& state : located.active) seen_[state.G] = state.lua;
+  for (const ActiveState& state : located.active) seen_[state.G] = state.lua;
   Walked walked = std::move(room);
   walked.walked = 0;
   walked.unclaimed = false;
   walked.parts.clear();
-  for (const Activation& activation : located.active) {
+  for (const ActiveState& activation : located.active) {
     walked.parts.push_back({walked.walked, activation.boundary});
     add_state(walked, look, activation, !located.guessed);
   }
   walked.running = walked.walked;
-  for (const Activation& activation : located.unprotected) add_state(walked, look, activation, false);
+  for (const ActiveState& activation : located.unprotected) add_state(walked, look, activation, false);
   return walked;
 }
 
-const Trace* LuaReader::trace_at(const Walked& walked, Address pc) {
+const Trace* LuaInspector::trace_at(const Walked& walked, Address pc) {
   for (const RunningState& state : walked.on_thread()) {
     if (const Trace* const trace = trace_at(state.activation, pc)) return trace;
   }
   return nullptr;
 }
 
-void LuaReader::settle(Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions,
-                       const LookMemory& look) {
+void LuaInspector::settle(Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions,
+                          const LookMemory& look) {
   assign_owners(walked, state_places_, natives, functions, look.objects);
   for (std::size_t i = 0; i < walked.running; ++i) {
     RunningState& state = walked.states[i];
@@ -137,7 +138,7 @@ void LuaReader::settle(Walked& walked, const std::vector<NativeFrame>& natives, 
 }
 
 // What is alive is freed in the cycle after this one at the earliest: after an atomic step.
-bool LuaReader::may_have_freed(const Walked& walked, const Memory& stopped) const {
+bool LuaInspector::may_have_freed(const Walked& walked, const Memory& stopped) const {
   Address last = 0;
   for (const RunningState& state : walked.on_thread()) {
     const Address G = state.activation.G;
@@ -152,7 +153,7 @@ bool LuaReader::may_have_freed(const Walked& walked, const Memory& stopped) cons
   return false;
 }
 
-void LuaReader::take_copies(Located& located) {
+void LuaInspector::take_copies(Located& located) {
   bool thrown_away = names_.take_gone() != 0;
   for (FunctionCopy& copy : located.copies) {
     const Address proto = copy.prototype.address;
@@ -167,7 +168,7 @@ void LuaReader::take_copies(Located& located) {
   lasting_functions_.looked();
 }
 
-bool LuaReader::confirm_functions(const Walked& walked, bool all) {
+bool LuaInspector::confirm_functions(const Walked& walked, bool all) {
   bool same = true;
   for (const RunningState& state : walked.on_thread()) {
     if (!all) same &= known_functions_.confirm(state.walk);
@@ -177,13 +178,13 @@ bool LuaReader::confirm_functions(const Walked& walked, bool all) {
   return true;
 }
 
-VmState LuaReader::vm_state(const Walked& walked, const std::vector<NativeFrame>& natives,
-                            const NativeFunctions& functions) const {
+VmState LuaInspector::vm_state(const Walked& walked, const std::vector<NativeFrame>& natives,
+                               const NativeFunctions& functions) const {
   if (walked.running == 0) return VmState::none;
   return reader_of(walked.states[0].activation).vm_state(walked.states[0], natives, functions);
 }
 
-std::vector<HeapReading> LuaReader::heaps(const Walked& walked, const Memory& stopped) {
+std::vector<HeapReading> LuaInspector::heaps(const Walked& walked, const Memory& stopped) {
   std::vector<HeapReading> heaps;
   for (const RunningState& state : walked.on_thread()) {
     const Address G = state.activation.G;
@@ -193,7 +194,7 @@ std::vector<HeapReading> LuaReader::heaps(const Walked& walked, const Memory& st
   return heaps;
 }
 
-std::vector<std::string> LuaReader::rows() const {
+std::vector<std::string> LuaInspector::rows() const {
   std::vector<std::string> names;
   for (const auto& [G, row] : seen_) {
     const std::string name = row->name();

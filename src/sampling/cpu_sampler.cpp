@@ -1,6 +1,6 @@
-// The stopper's thread, and its looks: without a stop, or at threads that it has asked to stop.
+// The CPU sampler's thread, and its looks: without a stop, or at threads that it has asked to stop.
 
-#include "sampling/stopper.h"
+#include "sampling/cpu_sampler.h"
 
 #include <unistd.h>
 
@@ -16,19 +16,19 @@ using Clock = system::Clock;
 using system::to_ns;
 using namespace std::chrono_literals;
 
-void Stopper::begin() {
+void CpuSampler::begin() {
   sem_init(&wanted_, 0, 0);
   exists_ = start_thread(thread_, main, this);
   if (!exists_) active_ = false;
 }
 
-void* Stopper::main(void* self) {
-  static_cast<Stopper*>(self)->run();
+void* CpuSampler::main(void* self) {
+  static_cast<CpuSampler*>(self)->run();
   return nullptr;
 }
 
 // Its own CPU, and urgency. The watchdog may have changed both.
-void Stopper::settle_on_cpu() {
+void CpuSampler::settle_on_cpu() {
   settled_ = Clock::now();
   ward_.begin();
   if (all_.priority() != 0) real_time_ = come_at_once(all_.priority());
@@ -39,7 +39,7 @@ void Stopper::settle_on_cpu() {
   leaves_ = false;
 }
 
-void Stopper::run() {
+void CpuSampler::run() {
   settle_on_cpu();
   own_thread_ = std::make_unique<Thread>(::getpid(), ::gettid());
   if (all_.kernel_ != nullptr && placed_) kernel_log_ = all_.kernel_->at(cpu_).get();
@@ -47,8 +47,8 @@ void Stopper::run() {
   constexpr Clock::duration linger = 2s, try_again = 10s;
   Clock::time_point needed = Clock::now();
   std::int64_t number = 0;
-  const auto phase = all_.grid_.interval() * phase_ / 16;  // so that stoppers do not look at the same process at the
-                                                           // same time
+  const auto phase = all_.grid_.interval() * phase_ / 16;  // so that CPU samplers do not look at the same process at
+                                                           // the same time
   while (!ends_) {
     number = std::max(number + 1, all_.grid_.after(Clock::now() - phase));
     const Clock::time_point due = all_.grid_.time_of(number) + phase;
@@ -84,7 +84,7 @@ void Stopper::run() {
 }
 
 // Until the tick is due, handles the threads that were asked to stop, each as soon as it stops.
-void Stopper::wait_until(Clock::time_point due) {
+void CpuSampler::wait_until(Clock::time_point due) {
   constexpr Clock::duration soon = 20us;  // an alarm set for such a time might come before the wait begins
   ward_.expect(due);
   while (Clock::now() < due - (asked_.empty() ? 0us : soon)) {
@@ -119,9 +119,9 @@ void Stopper::wait_until(Clock::time_point due) {
   }
 }
 
-// The target has not executed here for a long time. Another stopper takes over its sleeping
+// The target has not executed here for a long time. Another CPU sampler takes over its sleeping
 // threads.
-void Stopper::park() {
+void CpuSampler::park() {
   if (!all_.retire(*this)) return;
   if (kernel_log_ != nullptr) kernel_log_->rest();
   ward_.rest();
@@ -129,18 +129,19 @@ void Stopper::park() {
   settle_on_cpu();
 }
 
-// The stopper has starved on its CPU, and the watchdog has let it run elsewhere. What is on that CPU is now
+// The CPU sampler has starved on its CPU, and the watchdog has let it run elsewhere. What is on that CPU is now
 // looked at from another one, if there is one. False: there is none, or threads were asked to stop, which
-// only this stopper can release.
-bool Stopper::leave_cpu() {
+// only this CPU sampler can release.
+bool CpuSampler::leave_cpu() {
   if (!asked_.empty() || tracer_.has_pending() || !all_.need_other(cpu_)) return false;
   park();
   return true;
 }
 
-// A stopper whose thread was in the kernel at the tick gets the CPU when the thread returns from there, or falls
+// A CPU sampler whose thread was in the kernel at the tick gets the CPU when the thread returns from there, or falls
 // asleep: it has executed then.
-void Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number) {
+void CpuSampler::look_at_sleeping(const std::shared_ptr<TrackedThread>& watch, const Thread::Schedule& now,
+                                  std::int64_t number) {
   KernelChain kernel;
   note_kernel(watch->thread->tid(), kernel);
   if (!all_.idle_ && kernel.empty()) {
@@ -150,7 +151,7 @@ void Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread
   }
   const ThreadState state = watch->thread->state();
   account(*watch, number, &now, state.kind == ThreadState::Kind::sleeping && kernel.empty());
-  Found* const found = open_found(watch, number);
+  TickResult* const found = open_found(watch, number);
   if (found == nullptr) {
     ++watch->late;
     return;
@@ -166,13 +167,13 @@ void Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread
     found->loss = sampler.read_asleep(*watch->thread, state, *predicted, found->look);
     sampler.reader().unlock();
     found->look.kernel = kernel;
-    if (found->loss == Loss::none) found->kind = Found::Kind::look;
+    if (found->loss == Loss::none) found->kind = TickResult::Kind::look;
   }
   if (found->loss != Loss::none) watch->slept = false;  // read it at the next tick
   put();
 }
 
-bool Stopper::looks_in_vain(Watch& watch, std::int64_t number) const {
+bool CpuSampler::looks_in_vain(TrackedThread& watch, std::int64_t number) const {
   if (watch.looks.is_due(number, all_.grid_.interval())) return false;
   ++watch.in_vain;
   return true;
@@ -182,13 +183,13 @@ bool Stopper::looks_in_vain(Watch& watch, std::int64_t number) const {
 // received the report, and until then PTRACE_SEIZE of the thread in exec blocks (ptrace(2),
 // kernel/ptrace.c: cred_guard_mutex). So a tracer that seizes one thread while it traces another
 // could wait for itself.
-bool Stopper::traces(Session& session) const {
+bool CpuSampler::traces(Session& session) const {
   return std::ranges::any_of(asked_, [&](const Asked& asked) { return &asked.watch->session == &session; }) ||
          tracer_.has_pending_of(session.target().process().pid());
 }
 
-void Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& before, std::int64_t number,
-                  bool remote) {
+void CpuSampler::ask(const std::shared_ptr<TrackedThread>& watch, const Thread::Schedule& before, std::int64_t number,
+                     bool remote) {
   account(*watch, number, &before, false);
   if (looks_in_vain(*watch, number)) return;
   if (traces(watch->session)) {
@@ -203,9 +204,9 @@ void Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& b
   asked_.push_back(std::move(asked));
 }
 
-Found* Stopper::open_look(const std::shared_ptr<Watch>& watch, std::int64_t number,
-                          std::shared_ptr<const StackReader::Prediction>& predicted) {
-  Found* const found = open_found(watch, number);
+TickResult* CpuSampler::open_look(const std::shared_ptr<TrackedThread>& watch, std::int64_t number,
+                                  std::shared_ptr<const StackReader::Prediction>& predicted) {
+  TickResult* const found = open_found(watch, number);
   if (found == nullptr || !watch->session.sampler().reader().lock_soon()) return nullptr;
   static const auto none = std::make_shared<const StackReader::Prediction>();
   predicted = none;
@@ -216,13 +217,13 @@ Found* Stopper::open_look(const std::shared_ptr<Watch>& watch, std::int64_t numb
   return found;
 }
 
-// The thread has no CPU until this stopper sleeps, unless another CPU picks it up.
-void Stopper::look_at_met(std::int64_t number) {
-  const std::shared_ptr<Watch>& watch = met_.watch;
+// The thread has no CPU until this CPU sampler sleeps, unless another CPU picks it up.
+void CpuSampler::look_at_met(std::int64_t number) {
+  const std::shared_ptr<TrackedThread>& watch = met_.watch;
   account(*watch, number, nullptr, false);
   if (looks_in_vain(*watch, number)) return;
   std::shared_ptr<const StackReader::Prediction> predicted;
-  Found* const found = open_look(watch, number, predicted);
+  TickResult* const found = open_look(watch, number, predicted);
   if (found == nullptr) {
     ++watch->late;  // the main thread does not keep up
     return;
@@ -231,19 +232,19 @@ void Stopper::look_at_met(std::int64_t number) {
   found->loss = sampler.read_without_stop(*watch->switches, met_.lost, *predicted, found->look);
   sampler.reader().unlock();
   note_kernel(watch->thread->tid(), found->look.kernel);
-  found->kind = found->loss == Loss::none ? Found::Kind::look : Found::Kind::loss;
+  found->kind = found->loss == Loss::none ? TickResult::Kind::look : TickResult::Kind::loss;
   found->stopped_ns = found->look.stopped_ns;
   all_.add_stop(watch->thread->tid(), found->stopped_ns);
   put();
 }
 
-void Stopper::note_kernel(pid_t tid, KernelChain& chain) const {
+void CpuSampler::note_kernel(pid_t tid, KernelChain& chain) const {
   if (kernel_log_ != nullptr) kernel_log_->at(due_, tid, chain);
 }
 
 // The thread is stopped, or cannot be stopped.
-void Stopper::arrived(Asked asked) {
-  Watch& watch = *asked.watch;
+void CpuSampler::arrived(Asked asked) {
+  TrackedThread& watch = *asked.watch;
   if (!watch.request.begin_look()) {  // its session is being dropped
     asked.stop->resume();
     return watch.request.end();
@@ -252,10 +253,10 @@ void Stopper::arrived(Asked asked) {
   watch.request.end();  // afterwards its session may be dropped, once what was put is taken
 }
 
-void Stopper::read(const Asked& asked) {
-  Watch& watch = *asked.watch;
+void CpuSampler::read(const Asked& asked) {
+  TrackedThread& watch = *asked.watch;
   std::shared_ptr<const StackReader::Prediction> predicted;
-  Found* const found = open_look(asked.watch, asked.number, predicted);
+  TickResult* const found = open_look(asked.watch, asked.number, predicted);
   if (found == nullptr) {
     all_.add_stop(watch.thread->tid(), asked.stop->resume().count());
     ++watch.late;  // the main thread does not keep up
@@ -268,20 +269,20 @@ void Stopper::read(const Asked& asked) {
   found->loss = sampler.read_stopped(*asked.stop, *watch.thread, *predicted, found->look);
   found->look.kernel = asked.kernel;
   sampler.reader().unlock();
-  found->kind = found->loss == Loss::none ? Found::Kind::look : Found::Kind::loss;
+  found->kind = found->loss == Loss::none ? TickResult::Kind::look : TickResult::Kind::loss;
   if (found->look.stopped_ns != 0) count_stop(asked, *found);
   put();
 }
 
 // Determines how long the thread was stopped, and whether it is still where it executed at the
 // tick.
-void Stopper::count_stop(const Asked& asked, Found& found) {
-  Watch& watch = *asked.watch;
+void CpuSampler::count_stop(const Asked& asked, TickResult& found) {
+  TrackedThread& watch = *asked.watch;
   const Sampler::Look& look = found.look;
   const std::int64_t runs = static_cast<std::int64_t>(look.schedule.runs - asked.before.runs),
                      waited = look.schedule.waited_for_cpu - asked.before.waited_for_cpu;
   constexpr std::int64_t tolerated = 20'000;  // ns
-  // When the stopper leaves the CPU, another thread may get it first: luaspy did not cause that
+  // When the CPU sampler leaves the CPU, another thread may get it first: luaspy did not cause that
   // wait.
   const std::int64_t taken = std::max<std::int64_t>(waited - to_ns(asked.stop->requested() - asked.woke) - tolerated,
                                                     0);
@@ -290,28 +291,28 @@ void Stopper::count_stop(const Asked& asked, Found& found) {
   watch.schedule_at = look.seen;
   if (asked.before.runs != 0 && runs == 0 && !asked.remote) {
     // It continued on its CPU without losing it, so the interrupt came from another CPU.
-    found.kind = Found::Kind::loss;
+    found.kind = TickResult::Kind::loss;
     found.loss = Loss::elsewhere;
   } else if (waited > to_ns(look.seen - asked.woke) + tolerated) {
     found.stopped_ns = look.held_ns;  // it was already waiting when the tick came
-    found.kind = all_.idle_ ? Found::Kind::waiting : Found::Kind::loss;
+    found.kind = all_.idle_ ? TickResult::Kind::waiting : TickResult::Kind::loss;
     found.loss = Loss::none;  // only the time that it was stopped counts
     if (!all_.idle_) ++watch.waited;
   }
   all_.add_stop(watch.thread->tid(), found.stopped_ns);
 }
 
-Found* Stopper::open_found(const std::shared_ptr<Watch>& watch, std::int64_t number) {
+TickResult* CpuSampler::open_found(const std::shared_ptr<TrackedThread>& watch, std::int64_t number) {
   if (put_ - taken_.load(std::memory_order_acquire) == ring_size) return nullptr;
-  std::unique_ptr<Found>& place = ring_[put_ % ring_size];
+  std::unique_ptr<TickResult>& place = ring_[put_ % ring_size];
   const Memory& memory = watch->session.target().memory();
   if (place == nullptr || place->watch == nullptr || place->watch->program != watch->program)
-    place = std::make_unique<Found>(memory);
+    place = std::make_unique<TickResult>(memory);
   place->watch = watch;
   place->number = number;
   place->at = woke_;
   place->passed_ns = passed_ns_;
-  place->kind = Found::Kind::loss;
+  place->kind = TickResult::Kind::loss;
   place->loss = Loss::none;
   place->stopped_ns = 0;
   place->cpu = watch->cpu;

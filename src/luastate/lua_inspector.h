@@ -20,11 +20,11 @@
 
 namespace luaspy {
 
-class LuaReader {
+class LuaInspector {
  public:
   // `live`: the target's memory as it is now. `objects`: the same, but it may keep what was read
   // since the look began. `machine`: its processor. They must outlive the reader.
-  LuaReader(const Memory& live, const Memory& objects, WalkLimits limits, const Machine& machine);
+  LuaInspector(const Memory& live, const Memory& objects, WalkLimits limits, const Machine& machine);
 
   // Sets the rows to try, best first. Forgets what was known about states.
   void try_rows(std::vector<const Lua*> rows);
@@ -56,7 +56,7 @@ class LuaReader {
   // LuaJIT: the trace of one of these states (or of the given one) that contains `pc`, nullptr if
   // there is none. Valid until the next call.
   const Trace* trace_at(const Walked& walked, Address pc);
-  const Trace* trace_at(const Activation& activation, Address pc) {
+  const Trace* trace_at(const ActiveState& activation, Address pc) {
     return reader_of(activation).trace_at(activation, pc);
   }
   // Then the native frames are added. LuaJIT's calls are found: only now is it known where the
@@ -88,7 +88,7 @@ class LuaReader {
   static std::vector<HeapReading> heaps(const Walked& walked, const Memory& stopped);
 
   // How the implementation reads a state.
-  StackWalker& reader_of(const Activation& state) const {
+  StackWalker& reader_of(const ActiveState& state) const {
     return *readers_[static_cast<std::size_t>(state.lua->kind())];
   }
 
@@ -111,7 +111,7 @@ class LuaReader {
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
              const Located& located, const KnownFunctions* known, FunctionCopier* copier) const;
   static void touch_heaps(const Memory& memory, const Located& located);
-  void add_state(Walked& walked, const LookMemory& look, const Activation& activation, bool anchored) const;
+  void add_state(Walked& walked, const LookMemory& look, const ActiveState& activation, bool anchored) const;
 
   Locator locator_;                               // changed by locate()
   std::unordered_map<Address, const Lua*> seen_;  // by global_State: the states that were walked

@@ -14,7 +14,7 @@
 
 namespace luaspy {
 
-struct Shape {
+struct ViewOptions {
   Mode mode = Mode::merged;  // frames that it does not show are left out
   bool lines = false;        // frames keep the line being executed; else stacks differ by function only
   bool whole = false;        // stacks keep all frames and lines, for a format that leaves the choice to its reader
@@ -28,9 +28,9 @@ struct Shape {
 
 // Converts stacks of `source` to stacks of `into`. The patterns of `shape` must be regular
 // expressions: the command line has checked them.
-class Shaper {
+class StackView {
  public:
-  Shaper(const Shape& shape, const StackTable& source, StackTable& into);
+  StackView(const ViewOptions& shape, const StackTable& source, StackTable& into);
 
   // nullopt: left out by --only or --ignore.
   std::optional<StackId> shaped(StackId stack, VmState vm_state, const ThreadInfo& thread);
@@ -52,7 +52,7 @@ class Shaper {
   template <typename Value, typename Next>
   Value climb(ById<StackId, Value>& known, Value unknown, StackId stack, Next next);
 
-  Shape shape_;
+  ViewOptions shape_;
   std::optional<Pattern> only_, ignore_;
   const StackTable& source_;
   StackTable& into_;

@@ -9,7 +9,7 @@ namespace luaspy {
 
 // R. P. Brent's test for a circle: an object at a power of two is seen again. Ask it for each
 // object of a list, in order.
-class Circle {
+class CycleDetector {
  public:
   // Was `object` there before? In a circle it says so at the latest after two more rounds.
   bool closes(Address object) {

@@ -1,5 +1,5 @@
 #pragma once
-// What stoppers know about each thread of the target from tick to tick, and what they hand over to
+// What CPU samplers know about each thread of the target from tick to tick, and what they hand over to
 // the main thread.
 
 #include <atomic>
@@ -27,8 +27,8 @@ class Claim {
 };
 
 // One thread of the target, from tick to tick.
-struct Watch {
-  Watch(Session& of, std::shared_ptr<Thread> watched, system::Clock::time_point now)
+struct TrackedThread {
+  TrackedThread(Session& of, std::shared_ptr<Thread> watched, system::Clock::time_point now)
       : session(of),
         program(of.program()),
         thread(std::move(watched)),
@@ -43,13 +43,13 @@ struct Watch {
   Claim claim;                          // its holder may look at the thread, and change the fields that follow
   std::int64_t tick = -1;           // the last tick that was accounted for; -1: none, its ticks begin with the next one
   system::Clock::time_point at;     // when that tick was
-  std::int64_t skipped_seen = 0;    // Stoppers::skipped() at that time
+  std::int64_t skipped_seen = 0;    // CpuSamplers::skipped() at that time
   std::atomic<bool> slept = false;  // at that tick
   bool moved = false;               // it has moved to another CPU since then
-  StopRequest request;              // while it is asked to stop, only that stopper may look at it
+  StopRequest request;              // while it is asked to stop, only that CPU sampler may look at it
   Thread::Schedule schedule;        // as read at that tick, or at the last tick before it that read it
   system::Clock::time_point schedule_at;  // when it was read
-  std::atomic<int> cpu;                   // where it was last seen; the stopper of that CPU is responsible for it
+  std::atomic<int> cpu;                   // where it was last seen; the CPU sampler of that CPU is responsible for it
   std::atomic<bool> held = false;         // it is a real-time thread, and may run on one CPU only
   std::atomic<Urgency> urgency;           // its scheduling policy, as asked last
   std::atomic<std::int64_t> idle = 0, waited = 0;  // ticks at which it slept, or waited for a CPU, that the main thread
@@ -63,22 +63,22 @@ struct Watch {
   std::uint64_t runs = 0;  // how often it was given a CPU, by its log or by its Schedule, when log_choice was asked
                            // last
 
-  // From the last finished look; stoppers use it for the next one.
+  // From the last finished look; CPU samplers use it for the next one.
   std::mutex prediction_lock;
   std::shared_ptr<const StackReader::Prediction> prediction = std::make_shared<StackReader::Prediction>();
 };
 
-// What a stopper has found out about a thread at a tick, unless it only has to be counted.
-struct Found {
-  explicit Found(const Memory& target) : look(target) {}
-  std::shared_ptr<Watch> watch;
+// What a CPU sampler has found out about a thread at a tick, unless it only has to be counted.
+struct TickResult {
+  explicit TickResult(const Memory& target) : look(target) {}
+  std::shared_ptr<TrackedThread> watch;
   std::int64_t number = 0;  // the tick's number
   system::Clock::time_point at;
   std::int64_t passed_ns = 0;  // since the thread's last tick
   enum class Kind { look, asleep_again, waiting, loss } kind = Kind::loss;
   Loss loss = Loss::none;
   std::int64_t stopped_ns = 0;
-  int cpu = -1;         // Watch::cpu then
+  int cpu = -1;         // TrackedThread::cpu then
   bool remote = false;  // stopped from another CPU
   Sampler::Look look;
 };

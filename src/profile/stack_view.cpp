@@ -1,4 +1,4 @@
-#include "profile/shape.h"
+#include "profile/stack_view.h"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,10 @@ std::optional<Pattern> compiled(const std::string& pattern) {
 
 }  // namespace
 
-Shaper::Shaper(const Shape& shape, const StackTable& source, StackTable& into)
+StackView::StackView(const ViewOptions& shape, const StackTable& source, StackTable& into)
     : shape_(shape), only_(compiled(shape.only)), ignore_(compiled(shape.ignore)), source_(source), into_(into) {}
 
-std::optional<StackId> Shaper::shaped(StackId stack, VmState vm_state, const ThreadInfo& thread) {
+std::optional<StackId> StackView::shaped(StackId stack, VmState vm_state, const ThreadInfo& thread) {
   if (only_ && !has_match(*only_, has_only_, stack)) return {};
   if (ignore_ && has_match(*ignore_, has_ignored_, stack)) return {};
   Root& root = root_of(vm_state, thread);
@@ -29,7 +29,7 @@ std::optional<StackId> Shaper::shaped(StackId stack, VmState vm_state, const Thr
   return into_.intern({shaped_stack, collector_});
 }
 
-Shaper::Root& Shaper::root_of(VmState vm_state, const ThreadInfo& thread) {
+StackView::Root& StackView::root_of(VmState vm_state, const ThreadInfo& thread) {
   const auto [place,
               added] = roots_.try_emplace({shape_.processes ? thread.pid : 0, shape_.processes ? thread.program : 0,
                                            shape_.vmstate ? vm_state : VmState::none});
@@ -45,7 +45,7 @@ Shaper::Root& Shaper::root_of(VmState vm_state, const ThreadInfo& thread) {
 
 // Computes the values from the nearest known outer stack inwards.
 template <typename Value, typename Next>
-Value Shaper::climb(ById<StackId, Value>& known, Value unknown, StackId stack, Next next) {
+Value StackView::climb(ById<StackId, Value>& known, Value unknown, StackId stack, Next next) {
   known.resize(source_.nodes().size(), unknown);
   chain_.clear();
   for (; known[stack] == unknown; stack = source_.nodes()[stack].outer) chain_.push_back(stack);
@@ -57,14 +57,14 @@ Value Shaper::climb(ById<StackId, Value>& known, Value unknown, StackId stack, N
   return value;
 }
 
-StackId Shaper::shaped(StackId stack, Root& root) {
+StackId StackView::shaped(StackId stack, Root& root) {
   return climb(root.shaped, not_yet, stack, [this](StackId outer, FrameId frame) {
     const FrameId shown = shaped_frame(frame);
     return shown != not_shown ? into_.intern({outer, shown}) : outer;
   });
 }
 
-FrameId Shaper::shaped_frame(FrameId frame) {
+FrameId StackView::shaped_frame(FrameId frame) {
   frames_.resize(source_.frames().size(), not_shaped);
   FrameId& known = frames_[frame];
   if (known != not_shaped) return known;
@@ -74,7 +74,7 @@ FrameId Shaper::shaped_frame(FrameId frame) {
   return known = into_.intern(shown);
 }
 
-bool Shaper::has_match(const Pattern& pattern, ById<StackId, std::int8_t>& known, StackId stack) {
+bool StackView::has_match(const Pattern& pattern, ById<StackId, std::int8_t>& known, StackId stack) {
   return climb(known, std::int8_t{-1}, stack, [&](std::int8_t outer, FrameId id) {
            const Frame& frame = source_.frames()[id];
            return static_cast<std::int8_t>(

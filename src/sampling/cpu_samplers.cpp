@@ -1,11 +1,11 @@
-#include "sampling/stoppers.h"
+#include "sampling/cpu_samplers.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "attach/own_cpu.h"
-#include "sampling/stopper.h"
+#include "sampling/cpu_sampler.h"
 #include "system/calls.h"
 
 namespace luaspy {
@@ -17,20 +17,20 @@ using namespace std::chrono_literals;
 namespace {
 
 // How often the thread was given a CPU; 0: the kernel does not report it.
-std::uint64_t runs_of(const Watch& watch) {
+std::uint64_t runs_of(const TrackedThread& watch) {
   return watch.switches != nullptr ? watch.switches->runs() : watch.thread->schedule().runs;
 }
 
 }  // namespace
 
-Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop,
-                   std::shared_ptr<const KernelLogs> kernel, Watchdog& watchdog)
+CpuSamplers::CpuSamplers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop,
+                         std::shared_ptr<const KernelLogs> kernel, Watchdog& watchdog)
     : grid_(grid),
       idle_(idle),
       kernel_(std::move(kernel)),
       takes_logs_(!always_stop),
       usable_(usable_cpus()),
-      stoppers_(usable_.size()),
+      samplers_(usable_.size()),
       watchdog_(watchdog),
       left_alone_(usable_.size()),
       budget_(max_stopped / 100),
@@ -40,80 +40,80 @@ Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool alw
   priority_ = own_priority_;
 }
 
-Stoppers::~Stoppers() { stop(); }
+CpuSamplers::~CpuSamplers() { stop(); }
 
-void Stoppers::stop() {
+void CpuSamplers::stop() {
   {
-    const std::lock_guard lock(stoppers_lock_);
+    const std::lock_guard lock(samplers_lock_);
     if (std::exchange(stopped_, true)) return;
   }
   if (!kept_off_.empty()) (void)stay_on(usable_);
-  const std::vector<Stopper*> stoppers = all();
-  for (Stopper* const stopper : stoppers) stopper->end();
+  const std::vector<CpuSampler*> samplers = all();
+  for (CpuSampler* const sampler : samplers) sampler->end();
   // They may starve. The watchdog lets them end within 100 ms, unless it starves, too.
   constexpr Clock::duration patience = 30ms, long_patience = 150ms;
   const Clock::time_point asked = Clock::now();
   bool moved = false, lowered = false;
-  for (Stopper* const stopper : stoppers) {
-    while (!stopper->has_ended()) {
-      stopper->interrupt();
+  for (CpuSampler* const sampler : samplers) {
+    while (!sampler->has_ended()) {
+      sampler->interrupt();
       (void)system::sleep_until(Clock::now() + 1ms);
       if (!moved && Clock::now() - asked >= patience) {
         moved = true;
-        for (Stopper* const each : stoppers) each->free_from_cpu(usable_);
+        for (CpuSampler* const each : samplers) each->free_from_cpu(usable_);
       }
       if (!lowered && Clock::now() - asked >= long_patience) {
         lowered = true;
-        for (Stopper* const each : stoppers) each->lower();
+        for (CpuSampler* const each : samplers) each->lower();
       }
     }
   }
 }
 
-bool Stoppers::is_usable(int cpu) const { return std::ranges::binary_search(usable_, cpu); }
+bool CpuSamplers::is_usable(int cpu) const { return std::ranges::binary_search(usable_, cpu); }
 
-bool Stoppers::need(int cpu) {
+bool CpuSamplers::need(int cpu) {
   const auto place = std::ranges::lower_bound(usable_, cpu);
   if (place == usable_.end() || *place != cpu) return false;
   const auto index = static_cast<std::size_t>(place - usable_.begin());
   if (is_left_alone(index)) return false;
-  const std::lock_guard lock(stoppers_lock_);
+  const std::lock_guard lock(samplers_lock_);
   if (stopped_) return false;
-  std::unique_ptr<Stopper>& stopper = stoppers_[index];
-  if (stopper == nullptr)
-    stopper = std::make_unique<Stopper>(*this, cpu, static_cast<int>(index), watchdog_.ward(index + 1));
-  stopper->activate();
-  return stopper->active();
+  std::unique_ptr<CpuSampler>& sampler = samplers_[index];
+  if (sampler == nullptr)
+    sampler = std::make_unique<CpuSampler>(*this, cpu, static_cast<int>(index), watchdog_.ward(index + 1));
+  sampler->activate();
+  return sampler->active();
 }
 
-bool Stoppers::is_left_alone(std::size_t index) const {
+bool CpuSamplers::is_left_alone(std::size_t index) const {
   return to_ns(Clock::now().time_since_epoch()) < left_alone_[index].until_ns;
 }
 
 // It is tried again at ever longer distances: each try costs the ticks until the watchdog notices.
-void Stoppers::leave_alone(int cpu) {
+void CpuSamplers::leave_alone(int cpu) {
   constexpr std::int64_t first_ns = 2'000'000'000, longest_ns = 64'000'000'000;
   const auto place = std::ranges::lower_bound(usable_, cpu);
   if (place == usable_.end() || *place != cpu) return;
   left_cpu_ = true;
   LeftAlone& left = left_alone_[static_cast<std::size_t>(place - usable_.begin())];
-  const std::lock_guard lock(stoppers_lock_);
+  const std::lock_guard lock(samplers_lock_);
   left.for_ns = std::min(std::max(2 * left.for_ns, first_ns), longest_ns);
   left.until_ns = to_ns(Clock::now().time_since_epoch()) + left.for_ns;
 }
 
-bool Stoppers::need_other(int than) {
+bool CpuSamplers::need_other(int than) {
   return std::ranges::any_of(usable_, [&](int other) { return other != than && need(other); });
 }
 
-bool Stoppers::assign_elsewhere(Watch& watch, int cpu) {
+bool CpuSamplers::assign_elsewhere(TrackedThread& watch, int cpu) {
   const auto found = std::ranges::find_if(usable_, [&](int other) { return other != cpu && need(other); });
   if (found == usable_.end()) return false;
   watch.cpu = *found;
   return true;
 }
 
-void Stoppers::assign(Watch& watch) {
+void CpuSamplers::assign(TrackedThread& watch) {
   const int on = watch.thread->cpu();
   if (!is_preceded_by(watch) && need(on)) {
     watch.cpu = on;
@@ -124,8 +124,8 @@ void Stoppers::assign(Watch& watch) {
 }
 
 // Threads change their policy when they like. Which one they have is asked some times a second; until then,
-// a stopper that one of them keeps from running is helped by the watchdog.
-void Stoppers::settle_urgency(const Roster& roster, bool at_once) {
+// a CPU sampler that one of them keeps from running is helped by the watchdog.
+void CpuSamplers::settle_urgency(const Roster& roster, bool at_once) {
   constexpr Clock::duration ask_again = 100ms, ask_sleepers_again = 1s;
   const Clock::time_point now = Clock::now();
   if (!at_once && now - urgency_asked_ < ask_again) return;
@@ -135,7 +135,7 @@ void Stoppers::settle_urgency(const Roster& roster, bool at_once) {
   Urgency highest;
   int needed = own_priority_;
   const int most = watchdog_.highest_priority();
-  for (const std::shared_ptr<Watch>& watch : roster) {
+  for (const std::shared_ptr<TrackedThread>& watch : roster) {
     if (at_once || all || !watch->slept) {
       watch->urgency = urgency_of(watch->thread->tid());
       watch->held = !watch->urgency.load().is_ordinary() && is_held_on_a_cpu(watch->thread->tid());
@@ -148,7 +148,7 @@ void Stoppers::settle_urgency(const Roster& roster, bool at_once) {
   }
   step_to(needed);
   const bool alone = usable_.size() < 2;
-  for (const std::shared_ptr<Watch>& watch : roster) {
+  for (const std::shared_ptr<TrackedThread>& watch : roster) {
     if (!is_preceded_by(*watch)) continue;
     precedence_.highest = std::max(precedence_.highest, watch->urgency.load());
     precedence_.may_move |= !may_step_above(*watch);
@@ -158,22 +158,22 @@ void Stoppers::settle_urgency(const Roster& roster, bool at_once) {
   watchdog_.be_ordinary(alone && highest >= Urgency::real_time(Urgency::highest_priority));
 }
 
-void Stoppers::step_to(int priority) {
+void CpuSamplers::step_to(int priority) {
   if (priority == priority_) return;
   priority_ = priority;
   if (priority > own_priority_) precedence_.stepped_to = std::max(precedence_.stepped_to, priority);
-  for (Stopper* const stopper : all()) stopper->step_to(priority);
+  for (CpuSampler* const sampler : all()) sampler->step_to(priority);
 }
 
-// What a stopper does while it stands above the target's threads keeps them off its CPU, as a stop does: it
+// What a CPU sampler does while it stands above the target's threads keeps them off its CPU, as a stop does: it
 // is counted as one of a thread that does not exist.
-void Stoppers::add_work(int cpu, std::int64_t ns) {
+void CpuSamplers::add_work(int cpu, std::int64_t ns) {
   if (!stands_above()) return;
   above_ns_ += ns;
   add_stop(-1 - cpu, ns);
 }
 
-Precedence Stoppers::precedence() const {
+Precedence CpuSamplers::precedence() const {
   Precedence precedence = precedence_;
   precedence.above_ns = above_ns_;
   precedence.left_cpu = left_cpu_;
@@ -181,21 +181,21 @@ Precedence Stoppers::precedence() const {
   return precedence;
 }
 
-bool Stoppers::retire(Stopper& stopper) {
-  const std::lock_guard lock(stoppers_lock_);
+bool CpuSamplers::retire(CpuSampler& sampler) {
+  const std::lock_guard lock(samplers_lock_);
   const auto other = std::ranges::find_if(
-      stoppers_, [&](const auto& each) { return each != nullptr && each->active() && each.get() != &stopper; });
-  if (other == stoppers_.end()) return false;
-  stopper.deactivate();
-  visit_watches([&](const std::shared_ptr<Watch>& watch) {
-    if (watch->cpu == stopper.cpu()) watch->cpu = (*other)->cpu();
+      samplers_, [&](const auto& each) { return each != nullptr && each->active() && each.get() != &sampler; });
+  if (other == samplers_.end()) return false;
+  sampler.deactivate();
+  visit_watches([&](const std::shared_ptr<TrackedThread>& watch) {
+    if (watch->cpu == sampler.cpu()) watch->cpu = (*other)->cpu();
   });
   return true;
 }
 
-bool Stoppers::begin_tick(std::int64_t number, Clock::time_point now) {
+bool CpuSamplers::begin_tick(std::int64_t number, Clock::time_point now) {
   const std::lock_guard lock(budget_lock_);
-  if (number <= last_tick_) return !skips_;  // another stopper has begun it
+  if (number <= last_tick_) return !skips_;  // another CPU sampler has begun it
   if (!skips_) budget_.end_tick(last_tick_at_);
   last_tick_ = number;
   const std::int64_t at = to_ns(now - start_);
@@ -205,14 +205,14 @@ bool Stoppers::begin_tick(std::int64_t number, Clock::time_point now) {
   return !skips_;
 }
 
-void Stoppers::add_stop(int tid, std::int64_t ns) {
+void CpuSamplers::add_stop(int tid, std::int64_t ns) {
   const std::lock_guard lock(budget_lock_);
   budget_.add(tid, ns);
 }
 
 // Each log costs a file and two pages of locked memory. If it is not allowed for one thread, it is
 // not tried for others.
-void Stoppers::open_log(Watch& watch) {
+void CpuSamplers::open_log(TrackedThread& watch) {
   constexpr int most = 256;
   if (!takes_logs_ || logs_ == most) return;
   watch.switches = SwitchLog::open(watch.thread->tid());
@@ -221,12 +221,12 @@ void Stoppers::open_log(Watch& watch) {
 }
 
 // Asks now and then which threads' logs are worth their cost (log_choice.h).
-void Stoppers::choose_logs() {
+void CpuSamplers::choose_logs() {
   constexpr Clock::duration ask_again = 500ms;
   const Clock::time_point now = Clock::now();
   if (!takes_logs_ || now - logs_asked_ < ask_again) return;
   const Clock::duration passed = now - std::exchange(logs_asked_, now);
-  for (const std::shared_ptr<Watch>& watch : *main_roster_) {
+  for (const std::shared_ptr<TrackedThread>& watch : *main_roster_) {
     const bool is_open = watch->switches != nullptr;
     const std::uint64_t runs = runs_of(*watch), before = std::exchange(watch->runs, runs);
     if (runs < before || (!is_open && runs == 0)) continue;  // the kernel does not report it, or the thread is gone
@@ -240,13 +240,13 @@ void Stoppers::choose_logs() {
   }
 }
 
-std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::unique_ptr<Session>>& sessions,
-                                                    const Session* but) {
+std::vector<std::shared_ptr<TrackedThread>> CpuSamplers::watch(const std::vector<std::unique_ptr<Session>>& sessions,
+                                                               const Session* but) {
   choose_logs();
   auto next = std::make_shared<Roster>();
   const Clock::time_point now = Clock::now();
   bool hurries = false;
-  std::vector<Watch*> fresh;
+  std::vector<TrackedThread*> fresh;
   std::size_t kept = 0;
   for (const auto& session : sessions) {
     if (session == nullptr || session.get() == but) continue;  // some are just being dropped
@@ -257,7 +257,7 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
         ++kept;
         continue;
       }
-      auto watch = std::make_shared<Watch>(*session, thread, now);
+      auto watch = std::make_shared<TrackedThread>(*session, thread, now);
       open_log(*watch);
       watch->runs = runs_of(*watch);
       hurries |= !watch->urgency.load().is_ordinary();
@@ -266,14 +266,14 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
     }
   }
   settle_urgency(*next, hurries);
-  for (Watch* const watch : fresh) assign(*watch);
+  for (TrackedThread* const watch : fresh) assign(*watch);
   if (fresh.empty() && kept == main_roster_->size()) return {};
   const std::shared_ptr<const Roster> old = std::exchange(main_roster_, next);
   watches_.clear();
   for (const auto& watch : *next) watches_[watch->thread.get()] = watch;
   std::atomic_store(&roster_, main_roster_);
   // Wait for threads that are being looked at: their session may be gone after this returns.
-  std::vector<std::shared_ptr<Watch>> left;
+  std::vector<std::shared_ptr<TrackedThread>> left;
   for (const auto& watch : *old) {
     if (watches_.contains(watch->thread.get())) continue;
     left.push_back(watch);
@@ -292,22 +292,22 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
   return left;
 }
 
-std::vector<Stopper*> Stoppers::all() const {
-  const std::lock_guard lock(stoppers_lock_);
-  std::vector<Stopper*> all;
-  for (const auto& stopper : stoppers_) {
-    if (stopper != nullptr) all.push_back(stopper.get());
+std::vector<CpuSampler*> CpuSamplers::all() const {
+  const std::lock_guard lock(samplers_lock_);
+  std::vector<CpuSampler*> all;
+  for (const auto& sampler : samplers_) {
+    if (sampler != nullptr) all.push_back(sampler.get());
   }
   return all;
 }
 
-void Stoppers::drain(Clock::time_point until, const std::function<void(Found&)>& take) {
-  const std::vector<Stopper*> stoppers = all();
+void CpuSamplers::drain(Clock::time_point until, const std::function<void(TickResult&)>& take) {
+  const std::vector<CpuSampler*> samplers = all();
   for (;;) {
-    Stopper* first = nullptr;
-    for (Stopper* const stopper : stoppers) {
-      if (stopper->front() == nullptr || stopper->front()->at > until) continue;
-      if (first == nullptr || stopper->front()->number < first->front()->number) first = stopper;
+    CpuSampler* first = nullptr;
+    for (CpuSampler* const sampler : samplers) {
+      if (sampler->front() == nullptr || sampler->front()->at > until) continue;
+      if (first == nullptr || sampler->front()->number < first->front()->number) first = sampler;
     }
     if (first == nullptr) return;
     take(*first->front());
@@ -315,17 +315,17 @@ void Stoppers::drain(Clock::time_point until, const std::function<void(Found&)>&
   }
 }
 
-void Stoppers::watch_over() {
+void CpuSamplers::watch_over() {
   constexpr std::int64_t wait_at_most = 50'000'000;  // ns
   const std::int64_t now = to_ns(Clock::now().time_since_epoch());
-  for (Stopper* const stopper : all()) {
-    const std::int64_t since = stopper->waits_since();
-    if (since != 0 && now - since > wait_at_most) stopper->interrupt();
+  for (CpuSampler* const sampler : all()) {
+    const std::int64_t since = sampler->waits_since();
+    if (since != 0 && now - since > wait_at_most) sampler->interrupt();
   }
 }
 
 // Not after the main thread has starved where it was kept.
-void Stoppers::keep_off() {
+void CpuSamplers::keep_off() {
   Ward& main = watchdog_.main();
   if (main.has_starved() && !main.stays_still()) return;
   std::vector<int> busy;

@@ -1,5 +1,5 @@
 #pragma once
-// One luaspy thread on one CPU: what it does at a tick. stoppers.h explains why, and manages all of
+// One luaspy thread on one CPU: what it does at a tick. cpu_samplers.h explains why, and manages all of
 // them.
 
 #include <pthread.h>
@@ -15,17 +15,17 @@
 #include "attach/kernel_log.h"
 #include "attach/own_cpu.h"
 #include "attach/urgency.h"
-#include "sampling/stoppers.h"
+#include "sampling/cpu_samplers.h"
 #include "system/calls.h"
 
 namespace luaspy {
 
 // Hands over what it finds through a ring buffer: one thread adds, another one removes, neither
 // waits.
-class Stopper {
+class CpuSampler {
  public:
-  Stopper(Stoppers& all, int cpu, int place, Ward& ward) : all_(all), cpu_(cpu), phase_(place % 4), ward_(ward) {}
-  ~Stopper() {
+  CpuSampler(CpuSamplers& all, int cpu, int place, Ward& ward) : all_(all), cpu_(cpu), phase_(place % 4), ward_(ward) {}
+  ~CpuSampler() {
     if (exists_) pthread_join(thread_, nullptr);
     sem_destroy(&wanted_);
   }
@@ -63,7 +63,9 @@ class Stopper {
   bool has_ended() const { return ended_ || !exists_; }
 
   // The main thread's end of the ring.
-  Found* front() { return taken_ == put_.load(std::memory_order_acquire) ? nullptr : ring_[taken_ % ring_size].get(); }
+  TickResult* front() {
+    return taken_ == put_.load(std::memory_order_acquire) ? nullptr : ring_[taken_ % ring_size].get();
+  }
   void pop() { taken_.store(taken_ + 1, std::memory_order_release); }
 
  private:
@@ -76,38 +78,39 @@ class Stopper {
   void park();
   bool leave_cpu();
   void tick(std::int64_t number, system::Clock::time_point due);
-  void consider(const std::shared_ptr<Watch>& watch, std::int64_t number, system::Clock::time_point due);
-  bool consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t number, system::Clock::time_point due);
+  void consider(const std::shared_ptr<TrackedThread>& watch, std::int64_t number, system::Clock::time_point due);
+  bool consider_by_log(const std::shared_ptr<TrackedThread>& watch, std::int64_t number, system::Clock::time_point due);
   void settle_candidates(std::int64_t number, bool in_time);
-  bool executes(const Watch& watch, const Thread::Schedule& now, bool alone);
-  void ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& before, std::int64_t number, bool remote);
+  bool executes(const TrackedThread& watch, const Thread::Schedule& now, bool alone);
+  void ask(const std::shared_ptr<TrackedThread>& watch, const Thread::Schedule& before, std::int64_t number,
+           bool remote);
   void wait_until(system::Clock::time_point due);
-  void look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number);
-  void account(Watch& watch, std::int64_t number, const Thread::Schedule* now, bool slept);
-  bool is_asked(Watch& watch, std::int64_t number);
+  void look_at_sleeping(const std::shared_ptr<TrackedThread>& watch, const Thread::Schedule& now, std::int64_t number);
+  void account(TrackedThread& watch, std::int64_t number, const Thread::Schedule* now, bool slept);
+  bool is_asked(TrackedThread& watch, std::int64_t number);
   bool traces(Session& session) const;
-  bool looks_in_vain(Watch& watch, std::int64_t number) const;
+  bool looks_in_vain(TrackedThread& watch, std::int64_t number) const;
   bool came_at_once(system::Clock::time_point due) const;
-  Found* open_found(const std::shared_ptr<Watch>& watch, std::int64_t number);
+  TickResult* open_found(const std::shared_ptr<TrackedThread>& watch, std::int64_t number);
   void put() { put_.store(put_ + 1, std::memory_order_release); }
-  void waits(const std::shared_ptr<Watch>& watch, std::int64_t number, const Thread::Schedule* now);
+  void waits(const std::shared_ptr<TrackedThread>& watch, std::int64_t number, const Thread::Schedule* now);
 
   struct Candidate {
-    std::shared_ptr<Watch> watch;
+    std::shared_ptr<TrackedThread> watch;
     Thread::Schedule now;
     int cpu;      // where it is
-    bool remote;  // the stopper is on another one
+    bool remote;  // the CPU sampler is on another one
     bool executes = false;
   };
-  void consider_place(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number,
+  void consider_place(const std::shared_ptr<TrackedThread>& watch, const Thread::Schedule& now, std::int64_t number,
                       system::Clock::time_point due);
-  void consider_preceding(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, const Thread::Place& place,
-                          std::int64_t number, system::Clock::time_point due);
+  void consider_preceding(const std::shared_ptr<TrackedThread>& watch, const Thread::Schedule& now,
+                          const Thread::Place& place, std::int64_t number, system::Clock::time_point due);
   void choose_executing();
   // A thread that executed at a tick and was asked to stop. It stops when it gets its CPU again,
   // which may be in use by another thread until then.
   struct Asked {
-    std::shared_ptr<Watch> watch;
+    std::shared_ptr<TrackedThread> watch;
     std::unique_ptr<Stop> stop;
     Thread::Schedule before;
     std::int64_t number, passed_ns;
@@ -115,22 +118,22 @@ class Stopper {
     bool remote;
     KernelChain kernel;  // where it was at that tick
   };
-  // A thread whose CPU this stopper has taken, according to the log of its switches.
+  // A thread whose CPU this CPU sampler has taken, according to the log of its switches.
   struct Met {
-    std::shared_ptr<Watch> watch;  // null: there is none
+    std::shared_ptr<TrackedThread> watch;  // null: there is none
     SwitchLog::Switch lost;
   };
   void look_at_met(std::int64_t number);
   void note_kernel(pid_t tid, KernelChain& chain) const;
   // A place for the result of a look; null if there is no room, or the reader is in use by another
   // thread.
-  Found* open_look(const std::shared_ptr<Watch>& watch, std::int64_t number,
-                   std::shared_ptr<const StackReader::Prediction>& predicted);
+  TickResult* open_look(const std::shared_ptr<TrackedThread>& watch, std::int64_t number,
+                        std::shared_ptr<const StackReader::Prediction>& predicted);
   void arrived(Asked asked);
   void read(const Asked& asked);
-  void count_stop(const Asked& asked, Found& found);
+  void count_stop(const Asked& asked, TickResult& found);
 
-  Stoppers& all_;
+  CpuSamplers& all_;
   const int cpu_;
   const int phase_;
   Ward& ward_;
@@ -155,7 +158,7 @@ class Stopper {
                                     // a real-time thread
   std::optional<std::int64_t> clock_offset_;  // system::Clock minus the scheduler's clock, ns
   system::Clock::time_point offset_asked_;
-  std::array<std::unique_ptr<Found>, ring_size> ring_;
+  std::array<std::unique_ptr<TickResult>, ring_size> ring_;
   std::atomic<std::size_t> put_ = 0, taken_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "sampling/family.h"
+#include "sampling/process_tree.h"
 
 #include <algorithm>
 #include <array>
@@ -31,8 +31,8 @@ std::vector<pid_t> threads_of(pid_t pid) {
 
 }  // namespace
 
-Family::Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses,
-               std::unique_ptr<Births> births)
+ProcessTree::ProcessTree(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses,
+                         std::unique_ptr<Births> births)
     : sampler_(sampler), subprocesses_(subprocesses), target_(target.get()), births_(std::move(births)) {
   hears_all_ = births_ != nullptr;
   sessions_.push_back(std::move(target));
@@ -40,8 +40,8 @@ Family::Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, b
 }
 
 // What is started may be a shell, make or a test runner, whose children do the work.
-Result<Family> Family::open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses,
-                            const Session::BeforeStart& before_start) {
+Result<ProcessTree> ProcessTree::open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses,
+                                      const Session::BeforeStart& before_start) {
   SamplerOptions shared = sampler;
   shared.known_files = std::make_shared<KnownFiles>();
   shared.tables = std::make_shared<EventTables>();
@@ -54,11 +54,11 @@ Result<Family> Family::open(const TargetOptions& options, const SamplerOptions& 
   Result<std::unique_ptr<Session>> target = Session::open(options, shared, before);
   if (!target) return target.error();
   const bool launched = (*target)->launched();
-  return Family(std::move(*target), shared, subprocesses || launched, std::move(births));
+  return ProcessTree(std::move(*target), shared, subprocesses || launched, std::move(births));
 }
 
 // A thread that begins between its process's listing and its parent's being watched is in the second listing.
-void Family::watch_births() {
+void ProcessTree::watch_births() {
   for (const auto& session : sessions_) cpu_.begin(session->target().process().pid(), has_readable(*session));
   for (const auto& [pid, candidate] : candidates_) cpu_.begin(pid, false);
   if (births_ != nullptr) return;
@@ -78,7 +78,7 @@ void Family::watch_births() {
   }
 }
 
-bool Family::wait(Clock::time_point until) {
+bool ProcessTree::wait(Clock::time_point until) {
   Clock::time_point first = until;
   for (const auto& [pid, candidate] : candidates_) first = std::min(first, candidate.ask_at);
   if (births_ != nullptr) births_->wait(first);
@@ -86,23 +86,23 @@ bool Family::wait(Clock::time_point until) {
   return Clock::now() < until;
 }
 
-Family::Sessions::iterator Family::find(pid_t pid) {
+ProcessTree::Sessions::iterator ProcessTree::find(pid_t pid) {
   return std::ranges::find_if(sessions_, [&](const auto& session) { return session->target().process().pid() == pid; });
 }
 
-Session* Family::session_of(pid_t pid) {
+Session* ProcessTree::session_of(pid_t pid) {
   const auto found = find(pid);
   return found != sessions_.end() ? found->get() : nullptr;
 }
 
-void Family::add_candidate(pid_t pid, Clock::duration pause) {
+void ProcessTree::add_candidate(pid_t pid, Clock::duration pause) {
   if (!subprocesses_ || session_of(pid) != nullptr) return;
   if (candidates_.size() >= most_processes && !candidates_.contains(pid)) return;
   const Clock::time_point now = Clock::now();
   candidates_[pid] = {{}, now + pause, now, std::max<Clock::duration>(pause, after_birth)};
 }
 
-void Family::take(const Birth& birth) {
+void ProcessTree::take(const Birth& birth) {
   Session* const session = session_of(birth.pid);
   switch (birth.kind) {
     case Birth::Kind::thread:
@@ -131,7 +131,7 @@ void Family::take(const Birth& birth) {
 }
 
 // When before_drop_ is called for a session, those dropped earlier are already gone from sessions().
-Family::Sessions::iterator Family::drop(Sessions::iterator session) {
+ProcessTree::Sessions::iterator ProcessTree::drop(Sessions::iterator session) {
   cpu_.read((*session)->target().process().pid());
   if (before_drop_) before_drop_(**session);
   had_lua_ |= has_readable(**session);
@@ -140,21 +140,21 @@ Family::Sessions::iterator Family::drop(Sessions::iterator session) {
   return sessions_.erase(session);
 }
 
-bool Family::is_gone(Session& session) {
+bool ProcessTree::is_gone(Session& session) {
   cpu_.read(session.target().process().pid());  // while it is a zombie it still says it
   // A zombie has ended, though nobody may wait for it for a long time.
   return session.ended() ||
          (&session != target_ && (session.has_new_program() || is_ending(session.target().process().pid())));
 }
 
-void Family::drop_ended() {
+void ProcessTree::drop_ended() {
   for (auto session = sessions_.begin(); session != sessions_.end();)
     session = is_gone(**session) ? drop(session) : std::next(session);
 }
 
 // The target stays what it is if it executes another program; its threads do not. If a birth has told of an exec, it is
 // asked for until that is over; else now and then.
-void Family::ask_program() {
+void ProcessTree::ask_program() {
   constexpr Clock::duration ask_again = 1s;
   const Clock::time_point now = Clock::now();
   if ((now < ask_program_at_ && now >= ask_program_until_) || ended_target_ != nullptr) return;
@@ -164,11 +164,11 @@ void Family::ask_program() {
   ask_program_until_ = {};
 }
 
-void Family::hear() {
+void ProcessTree::hear() {
   if (births_ != nullptr) hears_all_ = births_->drain([&](const Birth& birth) { take(birth); }) && hears_all_;
 }
 
-void Family::update() {
+void ProcessTree::update() {
   hear();
   ask_program();
   if (!subprocesses_) return;
@@ -193,7 +193,7 @@ void Family::update() {
 
 // Children of processes without Lua count as well: a shell or a supervisor may be in between.
 // Processes whose parents have ended are known already, or cannot be attributed.
-std::set<pid_t> Family::find_descendants() {
+std::set<pid_t> ProcessTree::find_descendants() {
   std::vector<pid_t> to_visit;
   for (const auto& session : sessions_) to_visit.push_back(session->target().process().pid());
   for (const auto& [pid, candidate] : candidates_) to_visit.push_back(pid);
@@ -207,7 +207,7 @@ std::set<pid_t> Family::find_descendants() {
   return alive;
 }
 
-void Family::ask_candidates() {
+void ProcessTree::ask_candidates() {
   for (auto candidate = candidates_.begin(); candidate != candidates_.end();) {
     const bool due = Clock::now() >= candidate->second.ask_at;
     if (due && becomes_session(candidate->first, candidate->second)) candidate = candidates_.erase(candidate);
@@ -217,7 +217,7 @@ void Family::ask_candidates() {
 
 // True: it is a candidate no more, as it runs Lua now, or is gone. Most processes have none, and what their
 // files have is known: to look costs some 100 µs.
-bool Family::becomes_session(pid_t pid, Candidate& candidate) {
+bool ProcessTree::becomes_session(pid_t pid, Candidate& candidate) {
   if (std::string executable = executable_of(pid); executable != candidate.executable) {
     candidate.executable = std::move(executable);
     candidate.pause = after_birth;
@@ -243,7 +243,7 @@ bool Family::becomes_session(pid_t pid, Candidate& candidate) {
   return true;
 }
 
-CpuUse Family::cpu_use() {
+CpuUse ProcessTree::cpu_use() {
   for (const auto& session : sessions_) {
     const pid_t pid = session->target().process().pid();
     if (has_readable(*session)) cpu_.runs_lua(pid);  // a launched one has it some ms after its start
@@ -253,7 +253,7 @@ CpuUse Family::cpu_use() {
   return cpu_.use(target_->target().process().pid(), subprocesses_);
 }
 
-bool Family::ended() {
+bool ProcessTree::ended() {
   if (!subprocesses_) return is_gone(*target_);
   find_at_ = {};
   update();
@@ -264,7 +264,7 @@ bool Family::ended() {
                               [&](const auto& candidate) { return now - candidate.second.since < to_load_lua; });
 }
 
-std::vector<pid_t> Family::survivors() {
+std::vector<pid_t> ProcessTree::survivors() {
   hear();
   std::set<pid_t> all = unfollowed_;
   for (const auto& [pid, candidate] : candidates_) all.insert(pid);
@@ -272,17 +272,17 @@ std::vector<pid_t> Family::survivors() {
   return {all.begin(), all.end()};
 }
 
-std::vector<std::string> Family::rows() const {
+std::vector<std::string> ProcessTree::rows() const {
   std::set<std::string> rows = rows_;
   for (const auto& session : sessions_)
     std::ranges::copy(session->sampler().reader().lua().rows(), std::inserter(rows, rows.end()));
   return {rows.begin(), rows.end()};
 }
 
-bool Family::has_lua() const {
+bool ProcessTree::has_lua() const {
   return had_lua_ || std::ranges::any_of(sessions_, [](const auto& session) { return has_readable(*session); });
 }
 
-Result<void> Family::check_lua() { return sessions_.size() == 1 ? target_->await_lua() : Result<void>(); }
+Result<void> ProcessTree::check_lua() { return sessions_.size() == 1 ? target_->await_lua() : Result<void>(); }
 
 }  // namespace luaspy

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sampling/stopper.h"
+#include "sampling/cpu_sampler.h"
 
 namespace luaspy {
 
@@ -12,13 +12,13 @@ using Clock = system::Clock;
 using system::to_ns;
 using namespace std::chrono_literals;
 
-void Stopper::tick(std::int64_t number, Clock::time_point due) {
+void CpuSampler::tick(std::int64_t number, Clock::time_point due) {
   if (!all_.begin_tick(number, woke_)) return;
   const bool in_time = real_time_ || came_at_once(due);
   candidates_.clear();
   met_ = {};
   due_ = due;
-  all_.visit_watches([&](const std::shared_ptr<Watch>& watch) {
+  all_.visit_watches([&](const std::shared_ptr<TrackedThread>& watch) {
     if (!watch->claim.try_take()) return;
     if (watch->tick < number && (watch->cpu == cpu_ || !watch->slept) && !is_asked(*watch, number))
       consider(watch, number, due);
@@ -27,21 +27,21 @@ void Stopper::tick(std::int64_t number, Clock::time_point due) {
   settle_candidates(number, in_time);
 }
 
-// A stopper that has to wait for the CPU gets it when the target gives it up: at the end of its
+// A CPU sampler that has to wait for the CPU gets it when the target gives it up: at the end of its
 // time slices, and at system calls that make the kernel check the clock. That biases the samples.
 // Measured as an ordinary user beside 8 threads, a call that takes 2.1 % of the time had 2.3 % of
 // the ticks that came within 30 µs, 4.2 % within 60 and 6.5 % within 150. A timer that expires late
 // does no harm, because the target does not influence it.
-bool Stopper::came_at_once(Clock::time_point due) const {
+bool CpuSampler::came_at_once(Clock::time_point due) const {
   constexpr std::int64_t at_once = 15'000;  // ns
   const Thread::Schedule now = own_thread_->schedule();
   if (now.runs == 0) return woke_ - due < 40us;  // the kernel does not report it
   return now.waited_for_cpu - waited_before_ < at_once;
 }
 
-// A thread that was asked to stop belongs to that stopper until it stops. The tick of the request
+// A thread that was asked to stop belongs to that CPU sampler until it stops. The tick of the request
 // has been counted.
-bool Stopper::is_asked(Watch& watch, std::int64_t number) {
+bool CpuSampler::is_asked(TrackedThread& watch, std::int64_t number) {
   const int asked_by = watch.request.asked_by();
   if (asked_by == StopRequest::nobody) return false;
   if (asked_by != cpu_) return true;
@@ -63,7 +63,8 @@ bool Stopper::is_asked(Watch& watch, std::int64_t number) {
 
 // The thread executed here when the tick was due if its CPU has been taken away since then. False:
 // the log cannot answer that.
-bool Stopper::consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t number, Clock::time_point due) {
+bool CpuSampler::consider_by_log(const std::shared_ptr<TrackedThread>& watch, std::int64_t number,
+                                 Clock::time_point due) {
   const SwitchLog::Switch last = watch->switches->last();
   if (last.kind != SwitchLog::Switch::Kind::taken) return false;
   if (last.cpu == cpu_ && last.at >= due && met_.watch == nullptr) {
@@ -79,7 +80,7 @@ bool Stopper::consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t 
 }
 
 // The claim is kept for candidates and for met_, and given back for all others.
-void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number, Clock::time_point due) {
+void CpuSampler::consider(const std::shared_ptr<TrackedThread>& watch, std::int64_t number, Clock::time_point due) {
   if (placed_ && watch->switches != nullptr && !all_.is_preceded_by(*watch) && consider_by_log(watch, number, due))
     return;
   const bool mine = watch->cpu == cpu_;
@@ -88,7 +89,7 @@ void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number,
   if (mine && watch->slept && !ran) {
     account(*watch, number, &now, true);
     if (!all_.idle_) ++watch->idle;
-    else if (Found* const found = open_found(watch, number)) found->kind = Found::Kind::asleep_again, put();
+    else if (TickResult* const found = open_found(watch, number)) found->kind = TickResult::Kind::asleep_again, put();
     else ++watch->late;  // the main thread does not keep up
     return watch->claim.give_back();
   }
@@ -97,8 +98,8 @@ void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number,
 }
 
 // Where a thread is that has moved, or has run since its last tick, or was not asleep then.
-void Stopper::consider_place(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number,
-                             Clock::time_point due) {
+void CpuSampler::consider_place(const std::shared_ptr<TrackedThread>& watch, const Thread::Schedule& now,
+                                std::int64_t number, Clock::time_point due) {
   const bool mine = watch->cpu == cpu_, precedes = all_.is_preceded_by(*watch);
   const Thread::Place place = watch->thread->place();
   if (place.letter == 'R' && precedes) return consider_preceding(watch, now, place, number, due);
@@ -120,18 +121,18 @@ void Stopper::consider_place(const std::shared_ptr<Watch>& watch, const Thread::
   } else if (mine && (place.letter == '?' || place.letter == 'Z' || place.letter == 'X')) {
     account(*watch, number, &now, true);
     watch->tick = std::numeric_limits<std::int64_t>::max();
-    if (Found* const found = open_found(watch, number))
-      found->kind = Found::Kind::loss, found->loss = Loss::ended, put();
+    if (TickResult* const found = open_found(watch, number))
+      found->kind = TickResult::Kind::loss, found->loss = Loss::ended, put();
   } else if (mine) {
     look_at_sleeping(watch, now, number);
   }
   watch->claim.give_back();
 }
 
-// A thread that can run and precedes this stopper does not execute where the stopper does. It may have when
-// the tick was due, if the stopper came late.
-void Stopper::consider_preceding(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now,
-                                 const Thread::Place& place, std::int64_t number, Clock::time_point due) {
+// A thread that can run and precedes this CPU sampler does not execute where the CPU sampler does. It may have when
+// the tick was due, if the CPU sampler came late.
+void CpuSampler::consider_preceding(const std::shared_ptr<TrackedThread>& watch, const Thread::Schedule& now,
+                                    const Thread::Place& place, std::int64_t number, Clock::time_point due) {
   constexpr Clock::duration at_once = 200us;
   if (watch->cpu != cpu_) return watch->claim.give_back();
   asked_again_ = true;
@@ -150,10 +151,10 @@ void Stopper::consider_preceding(const std::shared_ptr<Watch>& watch, const Thre
   watch->claim.give_back();
 }
 
-// Of the runnable threads of a CPU, at most one was executing: on this CPU until this stopper woke, on
+// Of the runnable threads of a CPU, at most one was executing: on this CPU until this CPU sampler woke, on
 // another one still. There it is the one that had the most of it since it was last looked at; the stop
 // shows whether that is true.
-void Stopper::choose_executing() {
+void CpuSampler::choose_executing() {
   const bool alone = candidates_.size() == 1;
   bool found_here = met_.watch != nullptr;
   busiest_.clear();
@@ -169,7 +170,7 @@ void Stopper::choose_executing() {
   for (const auto& [cpu, busiest] : busiest_) busiest.first->executes = true;
 }
 
-void Stopper::settle_candidates(std::int64_t number, bool in_time) {
+void CpuSampler::settle_candidates(std::int64_t number, bool in_time) {
   choose_executing();
   for (const Candidate& candidate : candidates_) {
     if (!candidate.executes) {
@@ -194,19 +195,19 @@ void Stopper::settle_candidates(std::int64_t number, bool in_time) {
   for (const Candidate& candidate : candidates_) candidate.watch->claim.give_back();
 }
 
-void Stopper::waits(const std::shared_ptr<Watch>& watch, std::int64_t number, const Thread::Schedule* now) {
+void CpuSampler::waits(const std::shared_ptr<TrackedThread>& watch, std::int64_t number, const Thread::Schedule* now) {
   account(*watch, number, now, false);
   if (!all_.idle_) {
     ++watch->waited;
     return;
   }
-  if (Found* const found = open_found(watch, number)) found->kind = Found::Kind::waiting, put();
+  if (TickResult* const found = open_found(watch, number)) found->kind = TickResult::Kind::waiting, put();
   else ++watch->late;
 }
 
 // A thread that had the CPU all the time since the last tick has it now. Otherwise the time at
 // which its CPU time was last counted shows when it was taken off.
-bool Stopper::executes(const Watch& watch, const Thread::Schedule& now, bool alone) {
+bool CpuSampler::executes(const TrackedThread& watch, const Thread::Schedule& now, bool alone) {
   const std::int64_t on_cpu = now.on_cpu - watch.schedule.on_cpu;
   if (now.runs != 0 && on_cpu == 0) return false;
   constexpr std::int64_t off_at_most = 300'000;  // ns: caused by luaspy itself
@@ -223,9 +224,9 @@ bool Stopper::executes(const Watch& watch, const Thread::Schedule& now, bool alo
   return !counted || *counted + *clock_offset_ > to_ns(woke_.time_since_epoch()) - just_now;
 }
 
-// Accounts for the thread's ticks since its last one that no stopper has handled, and for this one.
+// Accounts for the thread's ticks since its last one that no CPU sampler has handled, and for this one.
 // `now`: null if the schedule has not been read.
-void Stopper::account(Watch& watch, std::int64_t number, const Thread::Schedule* now, bool slept) {
+void CpuSampler::account(TrackedThread& watch, std::int64_t number, const Thread::Schedule* now, bool slept) {
   const std::int64_t skipped = all_.skipped_;
   Thread::Schedule asked;
   const auto ask_now = [&] {

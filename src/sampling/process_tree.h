@@ -16,12 +16,12 @@
 
 namespace luaspy {
 
-class Family {
+class ProcessTree {
  public:
   // The target itself need not have Lua if luaspy has started it, or if another process of the
-  // family has one.
-  static Result<Family> open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses,
-                             const Session::BeforeStart& before_start = {});
+  // tree has one.
+  static Result<ProcessTree> open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses,
+                                  const Session::BeforeStart& before_start = {});
 
   // The target first, as long as it lives; then its descendants. Empty before ended() only while a descendant that
   // was born, or has executed a program, moments ago may still turn out to run Lua: a daemon that its parents leave.
@@ -50,12 +50,12 @@ class Family {
   std::vector<pid_t> survivors();
   // Waits for the target's own exit status if luaspy has started it; otherwise 0.
   int wait_for_exit() { return target_->wait_for_exit(); }
-  // The Lua versions that were seen, as in LuaReader::rows(); each once.
+  // The Lua versions that were seen, as in LuaInspector::rows(); each once.
   std::vector<std::string> rows() const;
   // Whether any of its processes maps, or has mapped until it ended, a file with a Lua core that
   // luaspy can read.
   bool has_lua() const;
-  // Succeeds if some process of the family has a Lua that can be read; otherwise says why the
+  // Succeeds if some process of the tree has a Lua that can be read; otherwise says why the
   // target has none.
   Result<void> check_lua();
 
@@ -67,8 +67,8 @@ class Family {
     system::Clock::duration pause{};
   };
   using Sessions = std::vector<std::unique_ptr<Session>>;
-  Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses,
-         std::unique_ptr<Births> births);
+  ProcessTree(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses,
+              std::unique_ptr<Births> births);
   Sessions::iterator find(pid_t pid);
   Session* session_of(pid_t pid);
   void hear();  // of what births_ has
