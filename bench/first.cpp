@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
     for (const auto& thread : target.process().threads()) {
       const std::optional<Sample> sample = sampler.sample(*thread);
       if (!sample || sample->loss != Loss::none) continue;
-      if (std::ranges::none_of(sampler.tables().stacks.frames_of(sample->stack), [](const Frame& frame) { return frame.kind == Frame::Kind::lua; }))
+      if (std::ranges::none_of(sampler.tables().stacks.frames_of(sample->stack),
+                               [](const Frame& frame) { return frame.kind == Frame::Kind::lua; }))
         continue;
       fmt::print("{} {}\n", std::chrono::nanoseconds(elapsed()).count(), ticks);
       return 0;

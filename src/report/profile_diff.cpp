@@ -41,8 +41,7 @@ double amount_of(const Profile::Amount& amount, DiffBy by, Unit unit) {
 }
 
 // Which functions a stack counts for.
-std::vector<std::uint32_t> counted(const std::vector<FrameId>& stack, const FunctionTable& functions,
-                                   bool total) {
+std::vector<std::uint32_t> counted(const std::vector<FrameId>& stack, const FunctionTable& functions, bool total) {
   std::vector<std::uint32_t> result;
   if (!total) {
     if (!stack.empty()) result.push_back(functions.of_frame[stack.back()]);

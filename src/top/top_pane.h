@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/frame.h"
 #include "attach/source_lines.h"
+#include "base/frame.h"
 #include "top/top_counts.h"
 
 namespace luaspy {

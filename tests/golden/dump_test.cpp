@@ -15,8 +15,7 @@ namespace {
 ThreadLook saved(int tid, const char* file, VmState vm_state) {
   ThreadLook thread;
   thread.tid = tid, thread.name = file;
-  thread.stack = replay::replay(replay::load_stop(fmt::format(LUASPY_TESTS "/replay/stops/{}.stop", file)))
-                            .stack;
+  thread.stack = replay::replay(replay::load_stop(fmt::format(LUASPY_TESTS "/replay/stops/{}.stop", file))).stack;
   thread.sample.vm_state = vm_state;
   thread.sample.quality.native_complete = 1;
   thread.sample.stopped_ns = 21'000;
@@ -32,10 +31,10 @@ ThreadLook waiting(int tid) {
   const Frame chunk = {Frame::Kind::lua, "main chunk", "app/main.lua", 0, 30},
               get = {Frame::Kind::lua, "get", "app/net.lua", 10, 12};
   thread.stack = {{Frame::Kind::native, "main", "lua5.4", 0, 0},
-                         chunk,
-                         get,
-                         {Frame::Kind::c, "lock", "host", 0, 0},
-                         {Frame::Kind::marker, "[futex]", {}, 0, 0}};
+                  chunk,
+                  get,
+                  {Frame::Kind::c, "lock", "host", 0, 0},
+                  {Frame::Kind::marker, "[futex]", {}, 0, 0}};
   thread.details.resize(thread.stack.size());
   thread.details[1].source = SourceLine{"local body = get(\"x\")", true};
   thread.details[2].source = SourceLine{"lock(name)", false};
@@ -61,9 +60,9 @@ ThreadLook in_kernel() {
   thread.tid = 104, thread.name = "reader";
   thread.sample.state = Sample::State::sleeping;
   thread.stack = {{Frame::Kind::native, "main", "lua5.4", 0, 0},
-                         {Frame::Kind::kernel, "read", "[kernel]", 0, 0},
-                         {Frame::Kind::kernel, "fuse_dev_read", "[fuse]", 0, 0},
-                         {Frame::Kind::marker, "[read]", {}, 0, 0}};
+                  {Frame::Kind::kernel, "read", "[kernel]", 0, 0},
+                  {Frame::Kind::kernel, "fuse_dev_read", "[fuse]", 0, 0},
+                  {Frame::Kind::marker, "[read]", {}, 0, 0}};
   Wait wait;
   wait.system_call = "read";
   wait.text = "read(fd 3: /dev/fuse)";

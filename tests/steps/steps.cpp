@@ -77,7 +77,8 @@ struct Options {
 // What a tick does at the instant at which the program is stopped.
 class Looker {
  public:
-  explicit Looker(Stepped& program) : program_(program), reader_(program.process(), program.memory(), stacks_, {}, {}) {}
+  explicit Looker(Stepped& program)
+      : program_(program), reader_(program.process(), program.memory(), stacks_, {}, {}) {}
 
   const Sample& look() {
     take(predicted_, true);

@@ -78,7 +78,7 @@ TEST_CASE("the work of asking for pages is bounded") {
 }
 
 TEST_CASE("a huge mapping costs nothing for its holes, and without a scan it is left out") {
-  constexpr std::size_t huge = std::size_t{1} << 40;  // ThreadSanitizer leaves no room for twice as much
+  constexpr std::size_t huge = std::size_t{1} << 40;                 // ThreadSanitizer leaves no room for twice as much
   Sparse memory(huge), small(1 << 20, MAP_PRIVATE | MAP_ANONYMOUS);  // they must not become one mapping
   memory.write(huge - page);
   small.write(0);

@@ -3,9 +3,9 @@
 #include <malloc.h>
 
 #include <fmt/format.h>
+#include <zlib.h>
 #include <algorithm>
 #include <array>
-#include <zlib.h>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -160,7 +160,8 @@ TEST_CASE("the same stack in another state of the VM is another situation", "[un
   FramedSample collecting = sample_of(stack_of(3, 1)), asleep = collecting;
   collecting.vm_state = VmState::collecting;
   asleep.state = Sample::State::sleeping;
-  for (const FramedSample& sample : {sample_of(stack_of(3, 1)), collecting, asleep, collecting}) add({1, "one"}, sample);
+  for (const FramedSample& sample : {sample_of(stack_of(3, 1)), collecting, asleep, collecting})
+    add({1, "one"}, sample);
   REQUIRE(profile.situations().size() == 3);
   CHECK(profile.situations()[1].vm_state == VmState::collecting);
   CHECK(profile.situations()[2].state == Sample::State::sleeping);
@@ -267,7 +268,8 @@ TEST_CASE("a thread is another one after an exec, and when its number is used ag
   Profile profile;
   const ThreadInfo first = {7, "lua", 7, "lua a.lua", 1, 100}, after_exec = {7, "lua", 7, "lua b.lua", 2, 100},
                    later = {7, "lua", 7, "lua b.lua", 2, 200}, other = {7, "lua", 8, "lua c.lua", 2, 200};
-  for (const ThreadInfo& thread : {first, after_exec, later, other, first}) add_framed(profile, thread, {}, FramedSample());
+  for (const ThreadInfo& thread : {first, after_exec, later, other, first})
+    add_framed(profile, thread, {}, FramedSample());
   REQUIRE(profile.threads().size() == 4);
   CHECK(profile.threads()[1].process == "lua b.lua");
   CHECK(profile.threads()[3].process == "lua c.lua");
