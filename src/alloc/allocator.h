@@ -8,6 +8,7 @@
 #include "alloc/burst.h"
 #include "alloc/byte_gate.h"
 #include "alloc/growth_runs.h"
+#include "luastate/heap_reader.h"
 #include "sampling/process_tree.h"
 #include "system/calls.h"
 
