@@ -21,9 +21,9 @@ std::span<const FuzzTarget> targets();
 
 // Reads what all inputs have in common, which takes longer than one input.
 void prepare();
-// Runs one input through one target: it may take 2 s of processor time, including the sanitizers,
+// Runs one input through one target: it may take `most_s` of processor time, including the sanitizers,
 // and must end.
-void run(const FuzzTarget& target, Bytes input);
+void run(const FuzzTarget& target, Bytes input, double most_s = 2);
 
 // Ends the program if the claim does not hold: libFuzzer then keeps the input.
 void expect(bool holds, const char* claim);
