@@ -252,8 +252,8 @@ TEST_CASE("a luaspy that is stopped by Ctrl-Z keeps no thread of the target stop
   // In its own process group: Ctrl-Z does nothing in a group without a shell (POSIX, orphaned
   // process group).
   Running recording({"python3", "-c", "import os, sys; os.setpgid(0, 0); os.execv(sys.argv[1], sys.argv[1:])",
-                     LUASPY_PROGRAM, "record", "-r", "2000", "--max-stopped", "100", "-o", profile, "--pid",
-                     std::to_string(working.pid())});
+                     LUASPY_PROGRAM, "record", "-r", "2000", "--max-stopped", "100", "--every", "0.1", "-o", profile,
+                     "--pid", std::to_string(working.pid())});
   const auto catches_tstp = [&] {
     const std::string status = read_file(fmt::format("/proc/{}/status", recording.pid()));
     const std::size_t field = status.find("SigCgt:\t");
@@ -268,6 +268,7 @@ TEST_CASE("a luaspy that is stopped by Ctrl-Z keeps no thread of the target stop
     REQUIRE(::kill(recording.pid(), SIGCONT) == 0);
   }
   recording.await("it runs again", catches_tstp);
+  recording.await("it has samples", [&] { return !read_file(profile).empty(); });
   REQUIRE(::kill(recording.pid(), SIGINT) == 0);
   CHECK(recording.wait() == 0);
   CHECK(!parse_folded(read_file(profile)).empty());
