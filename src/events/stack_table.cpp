@@ -31,6 +31,16 @@ FrameId StackTable::intern(const Frame& frame) {
   return id;
 }
 
+FrameId StackTable::with_part(FrameId frame, Frame::Part part) {
+  if (frames_[frame].part == part) return frame;
+  if (!parts_.has(frame)) parts_.resize(frames_.size(), {unknown, unknown, unknown});
+  FrameId& known = parts_[frame][static_cast<std::size_t>(part)];
+  if (known != unknown) return known;
+  Frame other = frames_[frame];
+  other.part = part;
+  return known = intern(other);
+}
+
 StackId StackTable::intern(Node node) {
   const std::uint64_t key = static_cast<std::uint64_t>(node.outer) << 32 | static_cast<std::uint64_t>(node.frame);
   const auto [place, added] = node_index_.emplace(key, nodes_.next());

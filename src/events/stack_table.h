@@ -2,6 +2,7 @@
 // Frames and stacks, each kept once. Stacks are a tree: each is another stack plus a frame, so a deep
 // stack costs what is new of it.
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
@@ -23,6 +24,8 @@ class StackTable {
   using Nodes = ById<StackId, Node, std::deque<Node>>;
 
   FrameId intern(const Frame& frame);
+  // The same frame as that part of the program.
+  FrameId with_part(FrameId frame, Frame::Part part);
   // The stack `outer` plus one frame.
   StackId intern(Node node);
   // Outermost first.
@@ -37,6 +40,9 @@ class StackTable {
  private:
   Frames frames_;
   std::unordered_multimap<std::size_t, FrameId> frame_index_;  // by hash
+  // By frame and part: with_part(); unknown: not asked for yet.
+  ById<FrameId, std::array<FrameId, 3>> parts_;
+  static constexpr FrameId unknown{~0U};
   Nodes nodes_{1};
   std::unordered_map<std::uint64_t, StackId> node_index_;  // by outer and frame
 };

@@ -44,8 +44,8 @@ StackId StackNamer::name(LuaInspector& lua, const NativeFunctions& functions, co
   for (auto frame = joined.merged.frames.rbegin(); frame != joined.merged.frames.rend(); ++frame) {
     switch (frame->kind) {
       case MergedFrame::Kind::native:
-        frames_.push_back(
-            with_part(name_native(lua, functions, walked, joined.from.natives[frame->native], stacks_), frame->part));
+        frames_.push_back(stacks_.with_part(
+            name_native(lua, functions, walked, joined.from.natives[frame->native], stacks_), frame->part));
         break;
       case MergedFrame::Kind::not_joined:
         frames_.push_back(stacks_.intern(not_joined));
@@ -72,16 +72,6 @@ StackId StackNamer::name(LuaInspector& lua, const NativeFunctions& functions, co
   return stack;
 }
 
-FrameId StackNamer::with_part(FrameId frame, Frame::Part part) {
-  if (stacks_.frames()[frame].part == part) return frame;
-  if (!parts_.has(frame)) parts_.resize(stacks_.frames().size(), {unknown, unknown, unknown});
-  FrameId& known = parts_[frame][static_cast<std::size_t>(part)];
-  if (known != unknown) return known;
-  Frame other = stacks_.frames()[frame];
-  other.part = part;
-  return known = stacks_.intern(other);
-}
-
 void StackNamer::mark_start() {
   shown_.clear();
   for (const FrameId frame : frames_) shown_.push_back(&stacks_.frames()[frame]);
@@ -91,8 +81,9 @@ void StackNamer::mark_start() {
     main.name = "main";
     frames_[start.count] = stacks_.intern(main);
   }
-  for (std::size_t i = 0; i < start.count; ++i) frames_[i] = with_part(frames_[i], Frame::Part::start);
-  if (start.interpreter) frames_[*start.interpreter] = with_part(frames_[*start.interpreter], Frame::Part::start);
+  for (std::size_t i = 0; i < start.count; ++i) frames_[i] = stacks_.with_part(frames_[i], Frame::Part::start);
+  if (start.interpreter)
+    frames_[*start.interpreter] = stacks_.with_part(frames_[*start.interpreter], Frame::Part::start);
 }
 
 }  // namespace luaspy

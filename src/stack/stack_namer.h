@@ -2,7 +2,6 @@
 // Names the frames of a joined stack. A look that finds a stack again makes nothing: frames and stacks
 // are numbers of a table.
 
-#include <array>
 #include <vector>
 
 #include "events/stack_table.h"
@@ -22,16 +21,12 @@ class StackNamer {
   StackTable& stacks() { return stacks_; }
 
  private:
-  FrameId with_part(FrameId frame, Frame::Part part);
   void mark_start();
 
   StackTable& stacks_;
   // Of the stack, outermost first; kept for their memory.
   std::vector<FrameId> frames_;
   std::vector<const Frame*> shown_;
-  // By frame and part: the same frame as that part of the program; unknown: not asked for yet.
-  ById<FrameId, std::array<FrameId, 3>> parts_;
-  static constexpr FrameId unknown{~0U};
 };
 
 }  // namespace luaspy

@@ -85,6 +85,19 @@ TEST_CASE("renewed tables have what threads are asleep in, and nothing else", "[
   CHECK(unknown.loss == Loss::left_out);
 }
 
+TEST_CASE("renewed tables know nothing of the frames that they had", "[unit]") {
+  EventTables tables;
+  LastSamples last(tables);
+  const auto as_start = [&](const char* name) {
+    return tables.stacks.frames()[tables.stacks.with_part(tables.stacks.intern(frame(name)), Frame::Part::start)];
+  };
+  CHECK(as_start("before").name == "before");
+  last.renew_tables(second);
+  CHECK(as_start("after").name == "after");  // it has the number that the other one had
+  CHECK(as_start("after").part == Frame::Part::start);
+  CHECK(tables.stacks.frames().size() == 2);
+}
+
 TEST_CASE("programs that make functions or threads without end fill the tables", "[unit]") {
   EventTables tables;
   LastSamples last(tables);
