@@ -11,7 +11,6 @@ import sys
 known = """
 alloc/allocation_loop alloc/bursts
 output/callgrind output/chrometrace output/firefox output/flamegraph output/folded output/format output/pprof output/speedscope output/svg
-sampling/cpu_sampler sampling/cpu_samplers
 top/top_lines top/top_scene
 """
 

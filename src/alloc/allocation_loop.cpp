@@ -22,6 +22,7 @@
 #include "attach/own_cpu.h"
 #include "attach/refusal.h"
 #include "attach/urgency.h"
+#include "sampling/probe_turns.h"
 #include "sampling/watchdog.h"
 #include "system/signals.h"
 
@@ -439,19 +440,15 @@ std::int64_t AllocationLoop::open_bursts() const {
   return std::ranges::count_if(kept_->allocators, [](const auto& allocator) { return allocator->burst.is_open; });
 }
 
-void AllocationLoop::forget(Session& session) {
-  std::erase_if(kept_->allocators, [&](const auto& allocator) { return &allocator->session == &session; });
+void AllocationLoop::forget(SampledProcess& process) {
+  std::erase_if(kept_->allocators, [&](const auto& allocator) { return &allocator->session == &process; });
 }
 
 Result<void> run_allocation_loop(ProcessTree& tree, const AllocationLoopOptions& options, AllocationSink& sink,
                                  AllocationCounts& counts) {
   const Clock::time_point began = Clock::now();
   AllocationLoop loop(tree, options, sink, counts, began);
-  tree.before_drop([&](Session& session) { loop.forget(session); });
-  Result<void> ran = loop.run_until(
-      options.duration ? began + std::chrono::nanoseconds(static_cast<std::int64_t>(*options.duration * 1e9))
-                       : Clock::time_point::max());
-  tree.before_drop({});
+  const Result<void> ran = run_probes(tree, {&loop}, end_of(began, options.duration));
   counts.cut += loop.open_bursts();
   return ran;
 }

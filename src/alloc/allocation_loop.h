@@ -20,6 +20,7 @@
 #include "alloc/burst.h"
 #include "alloc/call_kinds.h"
 #include "base/result.h"
+#include "sampling/probe.h"
 #include "sampling/process_tree.h"
 #include "system/calls.h"
 
@@ -72,23 +73,21 @@ class AllocationSink {
   virtual void look(const AllocationCounts& counts) = 0;
 };
 
-// It can pause: outside of run_until(), no thread of the target is traced.
-class AllocationLoop {
+class AllocationLoop : public Probe {
  public:
   // All arguments must outlive it. `began`: from when the times of samples are counted.
   AllocationLoop(ProcessTree& tree, const AllocationLoopOptions& options, AllocationSink& sink,
                  AllocationCounts& counts, system::Clock::time_point began);
-  ~AllocationLoop();
+  ~AllocationLoop() override;
 
-  // Returns at that time, or when the recording has ended. An Error: no allocation could be trapped.
-  // It runs in a thread of its own, so that whatever is still traced is released at its end.
-  Result<void> run_until(system::Clock::time_point until);
-  // Whether the target has ended, a signal asks luaspy to end, or nothing could be trapped.
-  bool ended() const;
+  // An Error: no allocation could be trapped. It runs in a thread of its own, so that whatever is still traced is
+  // released at its end.
+  Result<void> run_until(system::Clock::time_point until) override;
+  // Also if nothing could be trapped.
+  bool ended() const override;
+  void forget(SampledProcess& process) override;
   // Bursts that go on in the next run, if there is one.
   std::int64_t open_bursts() const;
-  // A session is about to be dropped (ProcessTree::before_drop).
-  void forget(Session& session);
 
  private:
   struct Kept;

@@ -4,18 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include "alloc/alloc_text.h"
 #include "alloc/allocation_loop.h"
 #include "output/summary.h"
 #include "profile/amount_text.h"
 #include "profile/collector_cost.h"
+#include "sampling/probe_turns.h"
 
 namespace luaspy {
 namespace {
-
-using Clock = system::Clock;
 
 class Into : public AllocationSink {
  public:
@@ -41,34 +39,13 @@ struct Found {
   double sum_of_squares = 0;
 };
 
-Result<void> take_turns(ProcessTree& tree, const LoopOptions& options, const AllocationLoopOptions& allocation_options,
-                        Recording& recording, LoopCounts& counts, Found& found) {
-  constexpr double shortest_ms = 50, longest_ms = 200;
-  std::mt19937_64 random(std::random_device{}());
-  std::uniform_real_distribution<double> slice_ms(shortest_ms, longest_ms);
+Result<void> run_both(ProcessTree& tree, const LoopOptions& options, const AllocationLoopOptions& allocation_options,
+                      Recording& recording, LoopCounts& counts, Found& found) {
   Into into(recording);
   SamplingLoop sampling(tree, options, recording, counts);
   AllocationLoop allocating(tree, allocation_options, into, found.counts, sampling.start());
-  tree.before_drop([&](Session& session) {
-    allocating.forget(session);
-    sampling.forget(session);
-  });
-  const Clock::time_point end = options.duration
-                                    ? sampling.start() +
-                                          std::chrono::nanoseconds(static_cast<std::int64_t>(*options.duration * 1e9))
-                                    : Clock::time_point::max();
-  const auto slice_end = [&] {
-    return std::min(Clock::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(slice_ms(random) * 1e6)), end);
-  };
-  Result<void> ran;
-  while (ran && !sampling.ended()) {
-    sampling.run_until(slice_end());
-    if (sampling.ended()) break;
-    ran = allocating.run_until(slice_end());
-    counts.target_ended |= found.counts.target_ended;
-  }
-  sampling.run_until(Clock::now());  // the counts are of this time
-  tree.before_drop({});
+  Result<void> ran = run_probes(tree, {&sampling, &allocating}, end_of(sampling.start(), options.duration));
+  counts.target_ended |= found.counts.target_ended;
   found.sum_of_squares = into.sum_of_squares();
   return ran;
 }
@@ -102,7 +79,7 @@ Result<int> record_with_allocations(const RecordOptions& options) {
   const AllocationLoopOptions allocation_options = {{}, options.max_cost};
   Alongside alongside;
   alongside.run = [&](ProcessTree& tree, const LoopOptions& loop_options, Recording& recording, LoopCounts& counts) {
-    return take_turns(tree, loop_options, allocation_options, recording, counts, found);
+    return run_both(tree, loop_options, allocation_options, recording, counts, found);
   };
   alongside.text = [&](const Recording& recording) { return end_text(recording, options, found); };
   return record(options, &alongside);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attach/by_tid.h"
@@ -25,10 +26,12 @@ struct ThreadState {
   bool operator==(const ThreadState&) const = default;
 };
 
-// One thread of the target. Its /proc files stay open: opening them costs more than reading.
+// One thread of the target. Its /proc files stay open: opening them costs more than reading. What it does is virtual
+// for tests, which have threads of their own.
 class Thread {
  public:
   Thread(pid_t pid, pid_t tid);
+  virtual ~Thread() = default;
 
   pid_t tid() const { return tid_; }
   const std::string& name() const { return name_; }
@@ -36,11 +39,11 @@ class Thread {
   // from a later thread of the same number. 0: it is gone.
   std::int64_t started() const { return started_; }
 
-  ThreadState state() const;
+  virtual ThreadState state() const;
   // One letter, as ps(1) shows it: R, S, D, T, t, Z, X; '?' if the thread is gone.
-  char state_letter() const;
+  virtual char state_letter() const;
   // The CPU that it ran on last; -1 if it is gone.
-  int cpu() const;
+  virtual int cpu() const;
   // How long it has been on a CPU, and how long it could have run but had none, ns (schedstat,
   // Documentation/scheduler/sched-stats.rst); 0 if the kernel does not report it.
   struct Times {
@@ -52,7 +55,7 @@ class Thread {
     std::int64_t on_cpu = 0, waited_for_cpu = 0;  // ns
     std::uint64_t runs = 0;                       // how often it was given a CPU; 0 if the kernel does not report it
   };
-  Schedule schedule() const;
+  virtual Schedule schedule() const;
   // How often it gave its CPU away by itself, to wait for something; -1: not known. Takes 15 µs.
   std::int64_t voluntary_switches() const;
   // Where it sleeps in the kernel (proc(5), /proc/PID/task/TID/stack), as text; empty if that may not be read: it takes
@@ -64,11 +67,15 @@ class Thread {
     char letter = '?';
     int cpu = -1;
   };
-  Place place() const;
+  virtual Place place() const;
   // When it was given its CPU, or when its time there was last counted, whichever is later; ns of
   // the scheduler's clock. nullopt if the kernel does not report it (/proc/TID/sched,
   // CONFIG_SCHED_DEBUG). Takes 20 µs.
-  std::optional<std::int64_t> counted_at() const;
+  virtual std::optional<std::int64_t> counted_at() const;
+
+ protected:
+  // One that has no files, and started then.
+  Thread(pid_t tid, std::string name, std::int64_t started) : tid_(tid), name_(std::move(name)), started_(started) {}
 
  private:
   pid_t tid_;
@@ -76,7 +83,7 @@ class Thread {
   FileDescriptor syscall_, schedstat_, stat_;
   std::int64_t started_;
   mutable FileDescriptor sched_;  // opened on first use
-  pid_t pid_;
+  pid_t pid_ = 0;
 };
 
 class Process : public Mapped {

@@ -17,24 +17,21 @@ using namespace std::chrono_literals;
 namespace {
 
 // How often the thread was given a CPU; 0: the kernel does not report it.
-std::uint64_t runs_of(const TrackedThread& watch) {
-  return watch.switches != nullptr ? watch.switches->runs() : watch.thread->schedule().runs;
+std::uint64_t runs_of(const TrackedThread& thread) {
+  return thread.switches != nullptr ? thread.switches->runs() : thread.thread->schedule().runs;
 }
 
 }  // namespace
 
-CpuSamplers::CpuSamplers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop,
-                         std::shared_ptr<const KernelLogs> kernel, Watchdog& watchdog)
-    : grid_(grid),
-      idle_(idle),
-      kernel_(std::move(kernel)),
+CpuSamplers::CpuSamplers(CpuSamplerOptions options, double max_stopped, bool always_stop, Watchdog& watchdog)
+    : options_(std::move(options)),
       takes_logs_(!always_stop),
       usable_(usable_cpus()),
       samplers_(usable_.size()),
       watchdog_(watchdog),
       left_alone_(usable_.size()),
       budget_(max_stopped / 100),
-      start_(grid.time_of(0)) {
+      start_(options_.grid.time_of(0)) {
   const Urgency chosen = urgency_of(0);  // by the user, for all of luaspy
   own_priority_ = chosen.is_ordinary() ? std::min(watchdog.highest_priority(), 1) : chosen.priority();
   priority_ = own_priority_;
@@ -80,8 +77,9 @@ bool CpuSamplers::need(int cpu) {
   const std::lock_guard lock(samplers_lock_);
   if (stopped_) return false;
   std::unique_ptr<CpuSampler>& sampler = samplers_[index];
+  CpuSamplerHost& host = *this;
   if (sampler == nullptr)
-    sampler = std::make_unique<CpuSampler>(*this, cpu, static_cast<int>(index), watchdog_.ward(index + 1));
+    sampler = std::make_unique<CpuSampler>(host, cpu, static_cast<int>(index), watchdog_.ward(index + 1));
   sampler->activate();
   return sampler->active();
 }
@@ -106,26 +104,26 @@ bool CpuSamplers::need_other(int than) {
   return std::ranges::any_of(usable_, [&](int other) { return other != than && need(other); });
 }
 
-bool CpuSamplers::assign_elsewhere(TrackedThread& watch, int cpu) {
+bool CpuSamplers::assign_elsewhere(TrackedThread& thread, int cpu) {
   const auto found = std::ranges::find_if(usable_, [&](int other) { return other != cpu && need(other); });
   if (found == usable_.end()) return false;
-  watch.cpu = *found;
+  thread.cpu = *found;
   return true;
 }
 
-void CpuSamplers::assign(TrackedThread& watch) {
-  const int on = watch.thread->cpu();
-  if (!is_preceded_by(watch) && need(on)) {
-    watch.cpu = on;
-  } else if (!assign_elsewhere(watch, on) && !usable_.empty()) {
-    watch.cpu = usable_.front();
+void CpuSamplers::assign(TrackedThread& thread) {
+  const int on = thread.thread->cpu();
+  if (!is_preceded_by(thread) && need(on)) {
+    thread.cpu = on;
+  } else if (!assign_elsewhere(thread, on) && !usable_.empty()) {
+    thread.cpu = usable_.front();
     (void)need(usable_.front());
   }
 }
 
 // Threads change their policy when they like. Which one they have is asked some times a second; until then,
 // a CPU sampler that one of them keeps from running is helped by the watchdog.
-void CpuSamplers::settle_urgency(const Roster& roster, bool at_once) {
+void CpuSamplers::ask_urgency(const Roster& roster, bool at_once) {
   constexpr Clock::duration ask_again = 100ms, ask_sleepers_again = 1s;
   const Clock::time_point now = Clock::now();
   if (!at_once && now - urgency_asked_ < ask_again) return;
@@ -135,25 +133,25 @@ void CpuSamplers::settle_urgency(const Roster& roster, bool at_once) {
   Urgency highest;
   int needed = own_priority_;
   const int most = watchdog_.highest_priority();
-  for (const std::shared_ptr<TrackedThread>& watch : roster) {
-    if (at_once || all || !watch->slept) {
-      watch->urgency = urgency_of(watch->thread->tid());
-      watch->held = !watch->urgency.load().is_ordinary() && is_held_on_a_cpu(watch->thread->tid());
+  for (const std::shared_ptr<TrackedThread>& thread : roster) {
+    if (at_once || all || !thread->ticks.slept()) {
+      thread->urgency = urgency_of(thread->thread->tid());
+      thread->held = !thread->urgency.load().is_ordinary() && is_held_on_a_cpu(thread->thread->tid());
     }
-    const Urgency urgency = watch->urgency;
+    const Urgency urgency = thread->urgency;
     highest = std::max(highest, urgency);
-    if (may_step_above(*watch) && urgency >= Urgency::real_time(std::max(needed, 1)) && urgency.priority_above() != 0 &&
-        urgency.priority_above() <= most)
+    if (may_step_above(*thread) && urgency >= Urgency::real_time(std::max(needed, 1)) &&
+        urgency.priority_above() != 0 && urgency.priority_above() <= most)
       needed = urgency.priority_above();
   }
   step_to(needed);
   const bool alone = usable_.size() < 2;
-  for (const std::shared_ptr<TrackedThread>& watch : roster) {
-    if (!is_preceded_by(*watch)) continue;
-    precedence_.highest = std::max(precedence_.highest, watch->urgency.load());
-    precedence_.may_move |= !may_step_above(*watch);
-    if (alone) precedence_.shares_cpu |= !at_once && !watch->slept;
-    else if (watch->cpu == watch->thread->cpu()) assign(*watch);
+  for (const std::shared_ptr<TrackedThread>& thread : roster) {
+    if (!is_preceded_by(*thread)) continue;
+    precedence_.highest = std::max(precedence_.highest, thread->urgency.load());
+    precedence_.may_move |= !may_step_above(*thread);
+    if (alone) precedence_.shares_cpu |= !at_once && !thread->ticks.slept();
+    else if (thread->cpu == thread->thread->cpu()) assign(*thread);
   }
   watchdog_.be_ordinary(alone && highest >= Urgency::real_time(Urgency::highest_priority));
 }
@@ -187,10 +185,16 @@ bool CpuSamplers::retire(CpuSampler& sampler) {
       samplers_, [&](const auto& each) { return each != nullptr && each->active() && each.get() != &sampler; });
   if (other == samplers_.end()) return false;
   sampler.deactivate();
-  visit_watches([&](const std::shared_ptr<TrackedThread>& watch) {
-    if (watch->cpu == sampler.cpu()) watch->cpu = (*other)->cpu();
+  visit_threads([&](const std::shared_ptr<TrackedThread>& thread) {
+    if (thread->cpu == sampler.cpu()) thread->cpu = (*other)->cpu();
   });
   return true;
+}
+
+// The main thread may replace the list meanwhile, so it is held.
+void CpuSamplers::visit_threads(const std::function<void(const std::shared_ptr<TrackedThread>&)>& visit) const {
+  const std::shared_ptr<const Roster> held = std::atomic_load(&roster_);
+  for (const std::shared_ptr<TrackedThread>& thread : *held) visit(thread);
 }
 
 bool CpuSamplers::begin_tick(std::int64_t number, Clock::time_point now) {
@@ -212,12 +216,12 @@ void CpuSamplers::add_stop(int tid, std::int64_t ns) {
 
 // Each log costs a file and two pages of locked memory. If it is not allowed for one thread, it is
 // not tried for others.
-void CpuSamplers::open_log(TrackedThread& watch) {
+void CpuSamplers::open_log(TrackedThread& thread) {
   constexpr int most = 256;
   if (!takes_logs_ || logs_ == most) return;
-  watch.switches = SwitchLog::open(watch.thread->tid());
-  if (watch.switches != nullptr) ++logs_;
-  else if (watch.thread->cpu() != -1) takes_logs_ = false;
+  thread.switches = SwitchLog::open(thread.thread->tid());
+  if (thread.switches != nullptr) ++logs_;
+  else if (thread.thread->cpu() != -1) takes_logs_ = false;
 }
 
 // Asks now and then which threads' logs are worth their cost (log_choice.h).
@@ -226,70 +230,72 @@ void CpuSamplers::choose_logs() {
   const Clock::time_point now = Clock::now();
   if (!takes_logs_ || now - logs_asked_ < ask_again) return;
   const Clock::duration passed = now - std::exchange(logs_asked_, now);
-  for (const std::shared_ptr<TrackedThread>& watch : *main_roster_) {
-    const bool is_open = watch->switches != nullptr;
-    const std::uint64_t runs = runs_of(*watch), before = std::exchange(watch->runs, runs);
+  for (const std::shared_ptr<TrackedThread>& thread : *main_roster_) {
+    const bool is_open = thread->switches != nullptr;
+    const std::uint64_t runs = runs_of(*thread), before = std::exchange(thread->runs, runs);
     if (runs < before || (!is_open && runs == 0)) continue;  // the kernel does not report it, or the thread is gone
-    const bool wants = watch->log_choice.wants_log(static_cast<std::int64_t>(runs - before), passed / grid_.interval(),
-                                                   static_cast<double>(to_ns(passed)) / 1e9);
-    if (wants == is_open || !watch->claim.try_take()) continue;
-    if (wants) open_log(*watch);
-    else watch->switches = nullptr, --logs_;
-    watch->runs = runs_of(*watch);
-    watch->claim.give_back();
+    const bool wants = thread->log_choice.wants_log(static_cast<std::int64_t>(runs - before),
+                                                    passed / options_.grid.interval(),
+                                                    static_cast<double>(to_ns(passed)) / 1e9);
+    if (wants == is_open || !thread->claim.try_take()) continue;
+    if (wants) open_log(*thread);
+    else thread->switches = nullptr, --logs_;
+    thread->runs = runs_of(*thread);
+    thread->claim.give_back();
   }
 }
 
-std::vector<std::shared_ptr<TrackedThread>> CpuSamplers::watch(const std::vector<std::unique_ptr<Session>>& sessions,
-                                                               const Session* but) {
+std::vector<std::shared_ptr<TrackedThread>> CpuSamplers::track(const std::vector<SampledProcess*>& processes) {
   choose_logs();
   auto next = std::make_shared<Roster>();
   const Clock::time_point now = Clock::now();
   bool hurries = false;
   std::vector<TrackedThread*> fresh;
   std::size_t kept = 0;
-  for (const auto& session : sessions) {
-    if (session == nullptr || session.get() == but) continue;  // some are just being dropped
-    for (const std::shared_ptr<Thread>& thread : session->target().process().threads()) {
-      const auto known = watches_.find(thread.get());
-      if (known != watches_.end()) {
+  for (SampledProcess* const process : processes) {
+    for (const std::shared_ptr<Thread>& each : process->threads()) {
+      const auto known = known_.find(each.get());
+      if (known != known_.end()) {
         next->push_back(known->second);
         ++kept;
         continue;
       }
-      auto watch = std::make_shared<TrackedThread>(*session, thread, now);
-      open_log(*watch);
-      watch->runs = runs_of(*watch);
-      hurries |= !watch->urgency.load().is_ordinary();
-      fresh.push_back(watch.get());
-      next->push_back(std::move(watch));
+      auto thread = std::make_shared<TrackedThread>(*process, each, now);
+      open_log(*thread);
+      thread->runs = runs_of(*thread);
+      hurries |= !thread->urgency.load().is_ordinary();
+      fresh.push_back(thread.get());
+      next->push_back(std::move(thread));
     }
   }
-  settle_urgency(*next, hurries);
-  for (TrackedThread* const watch : fresh) assign(*watch);
+  ask_urgency(*next, hurries);
+  for (TrackedThread* const thread : fresh) assign(*thread);
   if (fresh.empty() && kept == main_roster_->size()) return {};
   const std::shared_ptr<const Roster> old = std::exchange(main_roster_, next);
-  watches_.clear();
-  for (const auto& watch : *next) watches_[watch->thread.get()] = watch;
+  known_.clear();
+  for (const auto& thread : *next) known_[thread->thread.get()] = thread;
   std::atomic_store(&roster_, main_roster_);
-  // Wait for threads that are being looked at: their session may be gone after this returns.
   std::vector<std::shared_ptr<TrackedThread>> left;
-  for (const auto& watch : *old) {
-    if (watches_.contains(watch->thread.get())) continue;
-    left.push_back(watch);
-    while (!watch->claim.try_take()) {
-      watch_over();
-      (void)system::sleep_until(Clock::now() + 100us);
-    }
-    watch->request.drop();
-    constexpr Clock::duration stops_within = 5ms;  // a thread that stops later is released without access to its
-                                                   // session
-    for (const Clock::time_point end = Clock::now() + stops_within; !watch->request.may_destroy(Clock::now() >= end);)
-      (void)system::sleep_until(Clock::now() + 100us);
-    if (watch->request.asked_by() != StopRequest::nobody) ++watch->not_stopped;
-    if (watch->switches != nullptr) watch->switches = nullptr, --logs_;
+  for (const auto& thread : *old) {
+    if (known_.contains(thread->thread.get())) continue;
+    left.push_back(thread);
+    wait_until_unused(*thread);
   }
   return left;
+}
+
+// The process of a thread that is looked at now may be gone afterwards.
+void CpuSamplers::wait_until_unused(TrackedThread& thread) {
+  while (!thread.claim.try_take()) {
+    interrupt_long_waits();
+    (void)system::sleep_until(Clock::now() + 100us);
+  }
+  thread.request.drop();
+  constexpr Clock::duration stops_within = 5ms;  // a thread that stops later is released without access to its process
+  for (const Clock::time_point end = Clock::now() + stops_within; !thread.request.may_destroy(Clock::now() >= end);)
+    (void)system::sleep_until(Clock::now() + 100us);
+  if (thread.request.asked_by() != StopRequest::nobody) ++thread.unseen.not_stopped;
+  if (thread.switches != nullptr) thread.switches = nullptr, --logs_;
 }
 
 std::vector<CpuSampler*> CpuSamplers::all() const {
@@ -301,21 +307,22 @@ std::vector<CpuSampler*> CpuSamplers::all() const {
   return all;
 }
 
-void CpuSamplers::drain(Clock::time_point until, const std::function<void(TickResult&)>& take) {
+void CpuSamplers::drain(Clock::time_point until, const std::function<void(TickResult&)>& consume) {
   const std::vector<CpuSampler*> samplers = all();
   for (;;) {
-    CpuSampler* first = nullptr;
+    ResultRing* first = nullptr;
     for (CpuSampler* const sampler : samplers) {
-      if (sampler->front() == nullptr || sampler->front()->at > until) continue;
-      if (first == nullptr || sampler->front()->number < first->front()->number) first = sampler;
+      ResultRing& ring = sampler->results();
+      if (ring.front() == nullptr || ring.front()->at > until) continue;
+      if (first == nullptr || ring.front()->number < first->front()->number) first = &ring;
     }
     if (first == nullptr) return;
-    take(*first->front());
+    consume(*first->front());
     first->pop();
   }
 }
 
-void CpuSamplers::watch_over() {
+void CpuSamplers::interrupt_long_waits() {
   constexpr std::int64_t wait_at_most = 50'000'000;  // ns
   const std::int64_t now = to_ns(Clock::now().time_since_epoch());
   for (CpuSampler* const sampler : all()) {
@@ -329,10 +336,10 @@ void CpuSamplers::keep_off() {
   Ward& main = watchdog_.main();
   if (main.has_starved() && !main.stays_still()) return;
   std::vector<int> busy;
-  for (const auto& watch : *main_roster_) {
-    if (watch->slept) continue;
+  for (const auto& thread : *main_roster_) {
+    if (thread->ticks.slept()) continue;
     // What is looked at from another CPU executes on its own all the same.
-    const int cpu = is_preceded_by(*watch) ? watch->thread->cpu() : watch->cpu.load();
+    const int cpu = is_preceded_by(*thread) ? thread->thread->cpu() : thread->cpu.load();
     if (is_usable(cpu)) busy.push_back(cpu);
   }
   std::ranges::sort(busy);

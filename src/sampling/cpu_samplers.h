@@ -27,8 +27,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attach/kernel_log.h"
+#include "sampling/cpu_sampler_host.h"
 #include "sampling/precedence.h"
+#include "sampling/result_ring.h"
 #include "sampling/stop_budget.h"
 #include "sampling/tick_grid.h"
 #include "sampling/tracked_thread.h"
@@ -37,38 +38,34 @@
 
 namespace luaspy {
 
-class CpuSampler;
-
-class CpuSamplers {
+class CpuSamplers : private CpuSamplerHost {
  public:
-  // `always_stop`: with ptrace, even if the log of a thread's switches would be sufficient. `kernel`: records
-  // where threads are in the kernel; may be nullptr. `watchdog`: has a ward for each CPU that luaspy may use,
-  // after the main thread's.
-  CpuSamplers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop,
-              std::shared_ptr<const KernelLogs> kernel, Watchdog& watchdog);
+  // `max_stopped`: % of the time. `always_stop`: with ptrace, even if the log of a thread's switches would be
+  // sufficient. `watchdog`: has a ward for each CPU that luaspy may use, after the main thread's.
+  CpuSamplers(CpuSamplerOptions options, double max_stopped, bool always_stop, Watchdog& watchdog);
   // Ends all CPU samplers, which takes a second at most. Threads that did not stop in time have been
   // released when it returns.
-  ~CpuSamplers();
+  ~CpuSamplers() override;
   CpuSamplers(const CpuSamplers&) = delete;
   CpuSamplers& operator=(const CpuSamplers&) = delete;
 
   // ---- For the main thread, every few ms. Sets which threads exist now. Threads that are no
-  // longer among them, and those of the session `but`, are not looked at any more when it returns.
-  // It returns these, so that what was counted for them is not lost.
-  std::vector<std::shared_ptr<TrackedThread>> watch(const std::vector<std::unique_ptr<Session>>& sessions,
-                                                    const Session* but = nullptr);
-  const std::vector<std::shared_ptr<TrackedThread>>& watched() const { return *main_roster_; }
+  // longer among them, and those of processes that are no longer, are not looked at any more when it
+  // returns. It returns these, so that what was counted for them is not lost.
+  std::vector<std::shared_ptr<TrackedThread>> track(const std::vector<SampledProcess*>& processes);
+  const std::vector<std::shared_ptr<TrackedThread>>& tracked() const { return *main_roster_; }
   // Hands over what was found and read up to `until`, in the order of ticks.
-  void drain(system::Clock::time_point until, const std::function<void(TickResult&)>& take);
+  void drain(system::Clock::time_point until, const std::function<void(TickResult&)>& consume);
   // Interrupts waits for threads that do not stop.
-  void watch_over();
+  void interrupt_long_waits();
   // Keeps the calling thread off the CPUs where the target executes, if it may use others.
   void keep_off();
   // Ends the ticks: nothing is found after that.
   void stop();
 
-  std::int64_t ticks() const { return ticks_; }      // made so far
-  std::int64_t skipped() const { return skipped_; }  // left out so far, because earlier stops were not paid for
+  std::int64_t ticks() const { return ticks_; }  // made so far
+  // Left out so far, because earlier stops were not paid for.
+  std::int64_t skipped() const override { return skipped_; }
   // Stops that no wait reported for a second: each of these threads was stopped until then. This
   // should not happen.
   std::int64_t unheard() const { return unheard_; }
@@ -76,51 +73,44 @@ class CpuSamplers {
   Precedence precedence() const;
 
  private:
-  friend class CpuSampler;
   using Roster = std::vector<std::shared_ptr<TrackedThread>>;
 
   // ---- For the samplers.
-  // Calls `visit` for each thread that is watched now. The main thread may replace the list meanwhile, so it is held.
-  template <class Visit>
-  void visit_watches(const Visit& visit) const {
-    const std::shared_ptr<const Roster> held = std::atomic_load(&roster_);
-    for (const std::shared_ptr<TrackedThread>& watch : *held) visit(watch);
+  const CpuSamplerOptions& options() const override { return options_; }
+  void visit_threads(const std::function<void(const std::shared_ptr<TrackedThread>&)>& visit) const override;
+  bool begin_tick(std::int64_t number, system::Clock::time_point now) override;
+  void add_stop(int tid, std::int64_t ns) override;
+  void add_work(int cpu, std::int64_t ns) override;
+  void count_unheard() override { ++unheard_; }
+  void count_from_elsewhere() override { from_elsewhere_ = true; }
+  bool need(int cpu) override;
+  bool need_other(int than) override;
+  bool is_preceded_by(const TrackedThread& thread) const override {
+    const Urgency urgency = thread.urgency;
+    return !urgency.is_ordinary() && (urgency >= Urgency::real_time(priority_) || !may_step_above(thread));
   }
-  bool begin_tick(std::int64_t number, system::Clock::time_point now);  // false: leave this tick out
-  void add_stop(int tid, std::int64_t ns);
-  // Ensures that there is a CPU sampler on that CPU from the next tick on. False if luaspy may not use
-  // the CPU.
-  bool need(int cpu);
+  bool assign_elsewhere(TrackedThread& thread, int cpu) override;
+  bool retire(CpuSampler& sampler) override;
+  void leave_alone(int cpu) override;
+  int priority() const override { return priority_; }
+  bool stands_above() const override { return priority_ > own_priority_; }
+
   bool is_usable(int cpu) const;
-  bool retire(CpuSampler& sampler);  // false: it is the only one
-  // The CPU sampler has starved on its CPU: nobody looks from there for some time.
-  void leave_alone(int cpu);
-  bool need_other(int than);  // need() of any other CPU
   bool is_left_alone(std::size_t index) const;
-  // Whether a CPU sampler would not run while that thread does.
-  bool is_preceded_by(const TrackedThread& watch) const {
-    const Urgency urgency = watch.urgency;
-    return !urgency.is_ordinary() && (urgency >= Urgency::real_time(priority_) || !may_step_above(watch));
-  }
   // A thread that may use several CPUs would have to change its own at each look. If luaspy has one CPU only,
   // it does that once: then luaspy looks at it from there.
-  bool may_step_above(const TrackedThread& watch) const { return watch.held || usable_.size() < 2; }
+  bool may_step_above(const TrackedThread& thread) const { return thread.held || usable_.size() < 2; }
   // Finds a CPU sampler that can look at the thread: on the thread's CPU, or on another one if it would not run
   // there.
-  void assign(TrackedThread& watch);
-  bool assign_elsewhere(TrackedThread& watch, int cpu);  // false: there is no other CPU
-  void settle_urgency(const Roster& roster, bool at_once);
+  void assign(TrackedThread& thread);
+  void ask_urgency(const Roster& roster, bool at_once);
   void step_to(int priority);
-  void add_work(int cpu, std::int64_t ns);  // that a CPU sampler has done in a tick
-  int priority() const { return priority_; }
-  bool stands_above() const { return priority_ > own_priority_; }
   std::vector<CpuSampler*> all() const;
-  void open_log(TrackedThread& watch);
+  void open_log(TrackedThread& thread);
+  void wait_until_unused(TrackedThread& thread);
   void choose_logs();
 
-  const TickGrid grid_;
-  const bool idle_;
-  const std::shared_ptr<const KernelLogs> kernel_;  // or nullptr
+  const CpuSamplerOptions options_;
   // Used by the main thread only.
   bool takes_logs_;
   int logs_ = 0;
@@ -141,8 +131,8 @@ class CpuSamplers {
   std::atomic<std::int64_t> above_ns_ = 0;
   std::atomic<bool> left_cpu_ = false, from_elsewhere_ = false;
   mutable std::mutex samplers_lock_;
-  bool stopped_ = false;                                                       // protected by samplers_lock_
-  std::unordered_map<const Thread*, std::shared_ptr<TrackedThread>> watches_;  // of main_roster_
+  bool stopped_ = false;                                                     // protected by samplers_lock_
+  std::unordered_map<const Thread*, std::shared_ptr<TrackedThread>> known_;  // of main_roster_
   std::shared_ptr<const Roster> main_roster_ = std::make_shared<Roster>();
   std::shared_ptr<const Roster> roster_ = main_roster_;
   std::mutex budget_lock_;

@@ -1,13 +1,13 @@
 #include "sampling/sampling_loop.h"
 
-#include <map>
 #include <random>
 #include <utility>
 
 #include "attach/own_cpu.h"
 #include "sampling/cpu_samplers.h"
 #include "sampling/debuginfod.h"
-#include "sampling/last_samples.h"
+#include "sampling/probe_turns.h"
+#include "sampling/tick_evaluator.h"
 #include "system/calls.h"
 
 namespace luaspy {
@@ -25,6 +25,7 @@ class SamplingLoop::Loop {
         counts_(counts),
         grid_(options.rate, Clock::now(), std::random_device{}()),
         start_(grid_.time_of(0)),
+        evaluator_(tree.tables(), sink, counts, start_, grid_.interval()),
         watchdog_(1 + usable_cpus().size(), usable_cpus()) {
     if (options.duration) watchdog_.end_at(ends_at());
   }
@@ -51,45 +52,44 @@ class SamplingLoop::Loop {
   }
 
   bool ended() const {
-    return counts_.target_ended || system::end_requested() != 0 || sink_.has_enough() ||
-           (options_.duration && duration_ns() >= static_cast<std::int64_t>(*options_.duration * 1e9));
+    return counts_.target_ended || system::end_requested() != 0 || sink_.has_enough() || Clock::now() >= ends_at();
   }
   Clock::time_point start() const { return start_; }
 
-  void forget(Session& session) {
+  void forget(SampledProcess& process) {
     if (samplers_ != nullptr) {
-      // No CPU sampler looks at the session any more when watch() returns: what it has found until then is taken.
-      const std::vector<std::shared_ptr<TrackedThread>> dropped = samplers_->watch(tree_.sessions(), &session);
+      // No CPU sampler looks at the process any more when track() returns: what it has found until then is taken.
+      const std::vector<std::shared_ptr<TrackedThread>> dropped = samplers_->track(processes(&process));
       const Clock::time_point now = Clock::now();
-      for (const auto& left : dropped) count(*left);
-      take(now);
+      for (const auto& left : dropped) evaluator_.count(*left);
+      drain(now);
     }
     const Clock::time_point now = Clock::now();
-    if (tree_.sessions().size() > 1) sink_.end(session.target().process().pid(), {to_ns(now - start_), 0});
+    if (tree_.sessions().size() > 1) sink_.end(process.pid(), {to_ns(now - start_), 0});
   }
 
  private:
   bool is_over() const { return ended() || Clock::now() >= until_; }
   std::int64_t duration_ns() const { return to_ns(Clock::now() - start_); }
-  Clock::time_point ends_at() const {
-    if (!options_.duration) return Clock::time_point::max();
-    return start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(*options_.duration * 1e9));
-  }
+  Clock::time_point ends_at() const { return end_of(start_, options_.duration); }
 
   void begin() {
     begun_ = Clock::now();
-    samplers_ = std::make_unique<CpuSamplers>(grid_, options_.max_stopped, tree_.target().sampler().options().idle,
-                                              options_.always_stop, options_.kernel, watchdog_);
+    samplers_ = std::make_unique<CpuSamplers>(
+        CpuSamplerOptions{grid_, tree_.target().sampler().options().idle, options_.kernel}, options_.max_stopped,
+        options_.always_stop, watchdog_);
     skipped_ = 0, ticks_before_ = counts_.ticks, unheard_before_ = counts_.unheard;
-    samplers_->watch(tree_.sessions());
-    // What the looks before the pause have shown of each thread.
-    for (const auto& watch : samplers_->watched()) {
-      const auto known = predictions_.find(watch->session.key_of(*watch->thread));
-      if (known == predictions_.end()) continue;
-      const std::lock_guard lock(watch->prediction_lock);
-      watch->prediction = std::move(known->second);
+    samplers_->track(processes());
+    evaluator_.give_predictions(samplers_->tracked());
+  }
+
+  // `but`: it is just being dropped.
+  std::vector<SampledProcess*> processes(const SampledProcess* but = nullptr) const {
+    std::vector<SampledProcess*> processes;
+    for (const auto& session : tree_.sessions()) {
+      if (session != nullptr && session.get() != but) processes.push_back(session.get());
     }
-    predictions_.clear();
+    return processes;
   }
 
   // Soon after a tick, so that the next one can use what this one has read. At high rates, several
@@ -114,7 +114,7 @@ class SamplingLoop::Loop {
     watchdog_.main().expect(until);
     while (tree_.wait(until) && !is_over() && !system::suspend_requested()) {
       update();
-      watch();
+      track();
       (void)system::sleep_until(std::min(until, Clock::now() + apart));
     }
   }
@@ -126,14 +126,14 @@ class SamplingLoop::Loop {
       sink_.end(tree_.target().target().process().pid(), {to_ns(Clock::now() - start_), 0});
   }
 
-  void watch() {
-    for (const auto& left : samplers_->watch(tree_.sessions())) count(*left);
+  void track() {
+    for (const auto& left : samplers_->track(processes())) evaluator_.count(*left);
   }
 
   void look() {
     const Clock::time_point now = Clock::now();
-    take(now);
-    samplers_->watch_over();
+    drain(now);
+    samplers_->interrupt_long_waits();
     counts_.unheard = unheard_before_ + samplers_->unheard();
     counts_.precedence = samplers_->precedence();
     sink_.look(counts_);
@@ -141,7 +141,7 @@ class SamplingLoop::Loop {
     if (now - cpu_asked_ > 100ms) ask_cpu_time();
     update();
     for (const auto& session : tree_.sessions()) session->sampler().settle();
-    watch();
+    track();
     samplers_->keep_off();
   }
 
@@ -152,9 +152,8 @@ class SamplingLoop::Loop {
     ask_cpu_time();
     samplers_->stop();
     counts_.sampled_ns += to_ns(Clock::now() - begun_);
-    take(Clock::now());
-    for (const auto& watch : samplers_->watched())
-      predictions_[watch->session.key_of(*watch->thread)] = watch->prediction;
+    drain(Clock::now());
+    evaluator_.keep_predictions(samplers_->tracked());
     samplers_ = nullptr;
     if (ends) watchdog_.help_main_to_end();
     sink_.look(counts_);
@@ -169,78 +168,14 @@ class SamplingLoop::Loop {
     cpu_ = use;
   }
 
-  void take(Clock::time_point until) {
-    samplers_->drain(until, [&](TickResult& found) { take(found); });
-    for (const auto& watch : samplers_->watched()) count(*watch);
+  void drain(Clock::time_point until) {
+    samplers_->drain(until, [&](TickResult& found) { evaluator_.evaluate(found); });
+    for (const auto& thread : samplers_->tracked()) evaluator_.count(*thread);
     const std::int64_t skipped = samplers_->skipped();
     sink_.add_loss(Loss::skipped, skipped - std::exchange(skipped_, skipped));
     counts_.ticks = ticks_before_ + samplers_->ticks();
     counts_.duration_ns = to_ns(until - start_);
-    if (!options_.renews_tables || !last_.tables_are_full()) return;
-    last_.renew_tables(counts_.duration_ns);
-    sink_.tables_renewed();
-  }
-
-  // Passes on a thread's ticks that did not become samples.
-  void count(TrackedThread& watch) {
-    if (const std::int64_t idle = watch.idle.exchange(0)) sink_.add_idle(watch.session.id_of(*watch.thread), idle);
-    if (const std::int64_t waited = watch.waited.exchange(0))
-      sink_.add_waiting(watch.session.id_of(*watch.thread), waited);
-    sink_.add_loss(Loss::late, watch.late.exchange(0));
-    sink_.add_loss(Loss::elsewhere, watch.elsewhere.exchange(0));
-    sink_.add_loss(Loss::not_stopped, watch.not_stopped.exchange(0));
-    if (const std::int64_t in_vain = watch.in_vain.exchange(0)) sink_.add_loss(watch.looks.reason(), in_vain);
-  }
-
-  // What became of a look at a thread that executed. Of others, nothing was stopped.
-  static void note(TrackedThread& watch, const TickResult& found, Loss loss) {
-    if (found.look.state.kind == ThreadState::Kind::sleeping) return;
-    if (found.kind == TickResult::Kind::look || (found.kind == TickResult::Kind::loss && loss != Loss::none))
-      watch.looks.note(loss);
-  }
-
-  void take(TickResult& found) {
-    TrackedThread& watch = *found.watch;
-    Session& session = watch.session;
-    Sample sample;
-    switch (found.kind) {
-      case TickResult::Kind::look: {
-        auto predicted = std::make_shared<StackReader::Prediction>(
-            watch.prediction->without_stack());  // only this thread changes watch.prediction
-        sample = session.sampler().finish(found.look, *predicted);
-        const std::lock_guard lock(watch.prediction_lock);
-        watch.prediction = std::move(predicted);
-        break;
-      }
-      case TickResult::Kind::asleep_again:
-        sample = asleep_again();
-        break;
-      case TickResult::Kind::waiting:
-        sample.state = Sample::State::waiting;
-        sample.stack = waiting_stack();
-        break;
-      case TickResult::Kind::loss:
-        sample.loss = found.loss;
-        if (found.loss == Loss::ended) session.target().process().forget_threads();
-        break;
-    }
-    note(watch, found, sample.loss);
-    sample.stopped_ns = found.stopped_ns;
-    if (sample.state != Sample::State::sleeping) sample.cpu = static_cast<std::int16_t>(found.cpu);
-    sample.quality.remote = found.remote && found.kind == TickResult::Kind::look;
-    if (found.kind == TickResult::Kind::loss && found.loss == Loss::none) return;
-    thread_ended_ |= sample.loss == Loss::ended;
-    if (sample.loss == Loss::none && sample.state == Sample::State::running)
-      counts_.sampled_cpu_ns += grid_.interval().count();
-    const ThreadId thread = session.id_of(*watch.thread);
-    const Tick tick = {to_ns(found.at - start_), found.passed_ns};
-    last_.complete(thread, tick.at_ns, sample);
-    sink_.add(thread, tick, sample);
-  }
-
-  StackId waiting_stack() {
-    StackTable& stacks = tree_.tables().stacks;
-    return stacks.intern({empty_stack, stacks.intern(marker("[waiting for a CPU]"))});
+    if (options_.renews_tables) evaluator_.renew_full_tables(counts_.duration_ns);
   }
 
   // Of a process that luaspy has started, one system call tells that it has ended. Else asking costs
@@ -251,8 +186,8 @@ class SamplingLoop::Loop {
     for (const auto& session : tree_.sessions()) none_left &= session->target().process().threads().empty();
     const bool command_ends = !command_ended_ && tree_.target().launched() && tree_.target().ended();
     command_ended_ |= command_ends;
-    if (!none_left && !thread_ended_ && !command_ends && now - asked_ <= ask_again) return false;
-    thread_ended_ = false;
+    const bool thread_ended = evaluator_.thread_ended();
+    if (!none_left && !thread_ended && !command_ends && now - asked_ <= ask_again) return false;
     asked_ = now;
     return tree_.ended();
   }
@@ -269,17 +204,15 @@ class SamplingLoop::Loop {
   SampleSink& sink_;
   LoopCounts& counts_;
   TickGrid grid_;
-  LastSamples last_{tree_.tables()};
   const Clock::time_point start_;
+  TickEvaluator evaluator_;
   Watchdog watchdog_;
-  Clock::time_point until_ = Clock::time_point::max(), begun_{};                     // begun_: this run
-  std::unique_ptr<CpuSamplers> samplers_;                                            // nullptr: it pauses
-  std::map<ThreadKey, std::shared_ptr<const StackReader::Prediction>> predictions_;  // while it pauses
+  Clock::time_point until_ = Clock::time_point::max(), begun_{};  // begun_: this run
+  std::unique_ptr<CpuSamplers> samplers_;                         // nullptr: it pauses
   std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
   CpuUse cpu_, cpu_of_pauses_;  // as asked last; of these: used in pauses
   Clock::time_point asked_ = start_, cpu_asked_ = start_;
   std::uint64_t program_ = tree_.target().program();  // which the target executes
-  bool thread_ended_ = false;
   bool command_ended_ = false;
 };
 
@@ -292,16 +225,17 @@ SamplingLoop::SamplingLoop(ProcessTree& tree, const LoopOptions& options, Sample
 }
 SamplingLoop::~SamplingLoop() = default;
 
-void SamplingLoop::run_until(Clock::time_point until) { loop_->run_until(until); }
+Result<void> SamplingLoop::run_until(Clock::time_point until) {
+  loop_->run_until(until);
+  return {};
+}
 bool SamplingLoop::ended() const { return loop_->ended(); }
 Clock::time_point SamplingLoop::start() const { return loop_->start(); }
-void SamplingLoop::forget(Session& session) { loop_->forget(session); }
+void SamplingLoop::forget(SampledProcess& process) { loop_->forget(process); }
 
 void run_loop(ProcessTree& tree, const LoopOptions& options, SampleSink& sink, LoopCounts& counts) {
   SamplingLoop loop(tree, options, sink, counts);
-  tree.before_drop([&](Session& session) { loop.forget(session); });
-  loop.run_until(Clock::time_point::max());
-  tree.before_drop({});
+  (void)run_probes(tree, {&loop}, Clock::time_point::max());
 }
 
 }  // namespace luaspy

@@ -5,8 +5,9 @@
 #include <optional>
 
 #include "attach/kernel_log.h"
-#include "sampling/precedence.h"
+#include "sampling/probe.h"
 #include "sampling/process_tree.h"
+#include "sampling/sample_sink.h"
 #include "system/calls.h"
 #include "system/signals.h"
 
@@ -22,67 +23,20 @@ struct LoopOptions {
   bool renews_tables = false;  // the recording may have no end: ProcessTree::tables() must not grow without bound
 };
 
-// Counts of a run so far.
-struct LoopCounts {
-  std::int64_t ticks = 0;
-  std::int64_t duration_ns = 0;  // up to the last tick
-  std::int64_t sampled_ns = 0;   // of these: outside of pauses
-  bool target_ended = false;
-  std::int64_t unheard = 0;         // CpuSamplers::unheard()
-  Precedence precedence;            // CpuSamplers::precedence()
-  CpuUse cpu;                       // used up to now, outside of pauses
-  std::int64_t sampled_cpu_ns = 0;  // of cpu.lua_ns: samples of threads that executed, each for an interval of ticks
-};
-
-// What to say when LoopCounts::unheard grows.
-inline constexpr const char* unheard_text =
-    "luaspy: a thread was stopped for more than a second, because the kernel did not report the stop to luaspy. It is "
-    "running again. Please report this.\n";
-
-// Receives what the loop finds. All functions are called by the thread that runs the loop. Threads and
-// stacks have the numbers of ProcessTree::tables().
-class SampleSink {
- public:
-  virtual ~SampleSink() = default;
-  // One tick of one thread: a stack or a loss. Sample::again is never set.
-  virtual void add(ThreadId thread, const Tick& tick, const Sample& sample) = 0;
-  // Ticks of a thread that slept, or that could run but had no CPU, if samples of these were not
-  // requested.
-  virtual void add_idle(ThreadId thread, std::int64_t count) = 0;
-  virtual void add_waiting(ThreadId thread, std::int64_t count) = 0;
-  // Ticks without a result.
-  virtual void add_loss(Loss loss, std::int64_t count) = 0;
-  // A process is no longer sampled, while others are: it has ended, or executed another program.
-  virtual void end(int /*pid*/, const Tick&) {}
-  // With LoopOptions::renews_tables: from now on all threads and stacks have other numbers.
-  virtual void tables_renewed() {}
-  // After each tick, and ten times a second.
-  virtual void look(const LoopCounts&) {}
-  virtual bool has_enough() { return false; }
-  // Called before luaspy is stopped by Ctrl-Z, while it holds no thread of the target, and after it
-  // runs again.
-  virtual void before_suspend() {}
-  virtual void after_suspend() {}
-};
-
 // Call system::watch_signals() before, and use it in the thread that handles signals: all others
-// block them. It can pause: outside of run_until(), no thread of the target is looked at or stopped,
-// and ticks are not counted.
-class SamplingLoop {
+// block them.
+class SamplingLoop : public Probe {
  public:
   // All arguments must outlive it.
   SamplingLoop(ProcessTree& tree, const LoopOptions& options, SampleSink& sink, LoopCounts& counts);
-  ~SamplingLoop();
+  ~SamplingLoop() override;
 
-  // Returns at that time, or when the recording has ended.
-  void run_until(system::Clock::time_point until);
-  // Whether the target has ended, the duration is over, a signal asks luaspy to end, or the sink has
-  // enough.
-  bool ended() const;
+  // It always succeeds.
+  Result<void> run_until(system::Clock::time_point until) override;
+  bool ended() const override;
+  void forget(SampledProcess& process) override;
   // When the recording began: samples are so many ns later.
   system::Clock::time_point start() const;
-  // A session is about to be dropped (ProcessTree::before_drop): takes what was found about it.
-  void forget(Session& session);
 
  private:
   class Loop;

@@ -10,6 +10,7 @@
 
 #include "attach/program_mark.h"
 #include "base/thread_key.h"
+#include "sampling/sampled_process.h"
 #include "sampling/sampler.h"
 
 namespace luaspy {
@@ -25,7 +26,7 @@ struct TargetOptions {
   bool debuginfod = false;  // fetch the debug files of its programs (debuginfod.h)
 };
 
-class Session {
+class Session : public SampledProcess {
  public:
   // What to do before a command is started, with the process that it will have. If it fails, nothing
   // is started.
@@ -47,13 +48,34 @@ class Session {
   bool has_new_program();
   // It has executed another program, and continues to be looked at: its threads are others from now on.
   void begin_program();
-  // ThreadKey::program of its threads.
-  std::uint64_t program() const { return program_; }
-  ThreadKey key_of(const Thread& thread) const {
-    return {program_, target_.process().pid(), thread.tid(), thread.started()};
+  // SampledProcess. The tables are the sampler's.
+  pid_t pid() const override { return target_.process().pid(); }
+  std::uint64_t program() const override { return program_; }
+  const std::vector<std::shared_ptr<Thread>>& threads() override { return target_.process().threads(); }
+  void forget_threads() override { target_.process().forget_threads(); }
+  ThreadKey key_of(const Thread& thread) const override { return {program_, pid(), thread.tid(), thread.started()}; }
+  ThreadId id_of(const Thread& thread) override;
+  const Memory& memory() const override { return target_.memory(); }
+  std::unique_ptr<Stop> ask_to_stop(Tracer& tracer, pid_t tid) override {
+    return std::make_unique<Stop>(tracer, target_, tid, Stop::Later{});
   }
-  // Its number among the threads of the sampler's tables. The first time, its name is asked for, and its process's.
-  ThreadId id_of(const Thread& thread);
+  bool begin_look() override { return sampler_.reader().lock_soon(); }
+  Loss read_stopped(Stop& stop, Thread& thread, const StackReader::Prediction& predicted,
+                    Sampler::Look& look) override {
+    return sampler_.read_stopped(stop, thread, predicted, look);
+  }
+  Loss read_without_stop(const SwitchLog& switches, const SwitchLog::Switch& lost,
+                         const StackReader::Prediction& predicted, Sampler::Look& look) override {
+    return sampler_.read_without_stop(switches, lost, predicted, look);
+  }
+  Loss read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted,
+                   Sampler::Look& look) override {
+    return sampler_.read_asleep(thread, state, predicted, look);
+  }
+  void end_look() override { sampler_.reader().unlock(); }
+  Sample finish(Sampler::Look& look, StackReader::Prediction& predicted) override {
+    return sampler_.finish(look, predicted);
+  }
 
   // Whether a file with a Lua core that luaspy can read is mapped.
   bool has_readable_lua();
