@@ -41,7 +41,7 @@ class Recorder : public AllocationSink {
     if (has_heap()) live_.keep_heaps();
     if (!output_ || is_memprof() || has_heap()) return;
     Recording& written = options.live ? live_written() : all_written();
-    if (output_->is_raw()) written.write_raw(output_->stream());
+    if (output_->is_raw()) written.write_raw(output_->stream_behind());
     else if (output_->format().carries_recording) written.write_raw(carried_);
   }
 

@@ -50,9 +50,15 @@ void OutputFile::discard() {
 bool OutputFile::is_file() const { return file_ != nullptr && file_->is_file(); }
 
 std::ostream& OutputFile::stream() {
+  if (behind_ != nullptr) return *behind_;
   if (to_stdout()) return std::cout;
   if (!std::exchange(begun_, true)) file_->truncate();
   return *file_;
+}
+
+std::ostream& OutputFile::stream_behind() {
+  if (behind_ == nullptr) behind_ = std::make_unique<system::WriteBehind>(stream());
+  return *behind_;
 }
 
 Result<void> OutputFile::rewrite(const Profile& profile, const WriteOptions& options) {
@@ -76,6 +82,7 @@ Result<void> OutputFile::write(const Profile& profile, const WriteOptions& optio
 }
 
 Result<void> OutputFile::finish() {
+  if (behind_ != nullptr) behind_->finish();
   stream().flush();
   if (!stream()) return incomplete();
   return {};

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "output/format.h"
+#include "system/write_behind.h"
 #include "system/written_file.h"
 
 namespace luaspy {
@@ -32,6 +33,9 @@ class OutputFile {
   static Result<OutputFile> open(const std::string& path, const Format& format);
 
   std::ostream& stream();
+  // The same, but what is written there does not wait for a slow disk or reader (system/write_behind.h). From then on,
+  // stream() is that, too.
+  std::ostream& stream_behind();
   // There is nothing to write: removes the file, unless it was there before or has been written.
   void discard();
   // Atomically replaces the file: readers see either the old or the new content.
@@ -45,15 +49,16 @@ class OutputFile {
   bool is_raw() const { return format_->write == nullptr; }
   const std::string& path() const { return path_; }
   const Format& format() const { return *format_; }
+  // What to say if not all of it could be written.
+  Error incomplete() const;
   std::string next_step() const { return luaspy::next_step(*format_, path_); }
 
  private:
-  Error incomplete() const;
-
   const Format* format_ = nullptr;
   std::string path_;
   std::unique_ptr<system::WrittenFile> file_;  // nullptr: standard output
-  bool begun_ = false;                         // the file's old content is gone
+  std::unique_ptr<system::WriteBehind> behind_;
+  bool begun_ = false;  // the file's old content is gone
 };
 
 }  // namespace luaspy

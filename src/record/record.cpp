@@ -20,6 +20,7 @@
 #include "record/recording.h"
 #include "record/source_collector.h"
 #include "sampling/kernel_access.h"
+#include "system/background.h"
 #include "system/calls.h"
 #include "system/progress.h"
 #include "system/signals.h"
@@ -51,7 +52,7 @@ class Recorder : public Recording {
     else if (output.is_raw()) every_ns_ = static_cast<std::int64_t>(raw_flush_s * 1e9);
     next_ns_ = every_ns_;
     if (options.allocations) keep_allocations(shape_for(output.format(), options.shape));
-    if (output.is_raw()) write_raw(output.stream());
+    if (output.is_raw()) write_raw(output.stream_behind());
     else if (output.format().carries_recording) write_raw(carried_);
   }
 
@@ -63,8 +64,7 @@ class Recorder : public Recording {
     }
     if (every_ns_ != 0 && counts.duration_ns >= next_ns_) {
       next_ns_ = counts.duration_ns + every_ns_;
-      tell_all(counts, false);
-      if (!output_.is_raw()) failed_ = write();
+      write_so_far(counts);
     }
     if (counts.unheard != unheard_) {
       unheard_ = counts.unheard;
@@ -83,11 +83,24 @@ class Recorder : public Recording {
   Result<void> finish(const LoopCounts& counts, bool writes) {
     if (has_sources()) sources_.finish(*this);
     tell_all(counts, true);
+    (void)writing_.finish();  // what it has written is replaced now
     progress_.clear();
     return writes ? write() : Result<void>();
   }
 
  private:
+  // Making a page takes a second if it has much to show, and ticks do not wait. The one before may still be in the
+  // making: then there is one less.
+  void write_so_far(const LoopCounts& counts) {
+    if (output_.is_raw() || !output_.is_file()) {
+      tell_all(counts, false);
+      if (!output_.is_raw()) failed_ = write();
+    } else if (!writing_.is_busy()) {
+      if (!writing_.finish()) failed_ = output_.incomplete();
+      tell_all(counts, false);
+      writing_.start([this] { return write().has_value(); });
+    }
+  }
   bool has_sources() const { return !options_.no_source && (output_.is_raw() || output_.format().carries_recording); }
   Result<void> write() {
     settle_names();
@@ -119,7 +132,8 @@ class Recorder : public Recording {
   std::int64_t program_ns_ = 0;
   std::int64_t unheard_ = 0;
   std::int64_t every_ns_ = 0, next_ns_ = 0;  // 0: write only at the end
-  Result<void> failed_;                      // to write
+  system::Background writing_;
+  Result<void> failed_;  // to write
 };
 
 constexpr std::int64_t soon_ns = 500'000'000;  // too short a time to tell much about a program
