@@ -11,7 +11,7 @@
 #include "attach/resident_pages.h"
 #include "attach/standstill.h"
 #include "heap/memory_image.h"
-#include "heapreport/take_snapshot.h"
+#include "heapdump/take_snapshot.h"
 #include "looks.h"
 
 using namespace luaspy;

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "alloc/alloc.h"
-#include "alloc/record_allocations.h"
+#include "record/record_allocations.h"
 #include "base/say.h"
 #include "cli/options.h"
 #include "doctor/doctor.h"

@@ -9,7 +9,7 @@ import re
 import sys
 
 known = """
-alloc/allocation_loop alloc/bursts
+allocations/allocation_loop allocations/bursts
 output/callgrind output/chrometrace output/firefox output/flamegraph output/folded output/format output/pprof output/speedscope output/svg
 top/top_lines top/top_scene
 """

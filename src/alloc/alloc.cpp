@@ -9,17 +9,17 @@
 #include <vector>
 
 #include "alloc/alloc_text.h"
-#include "alloc/allocation_loop.h"
 #include "alloc/allocation_trace.h"
 #include "alloc/fold_internals.h"
 #include "alloc/live_recording.h"
 #include "alloc/memprof.h"
+#include "allocations/allocation_loop.h"
 #include "base/say.h"
 #include "output/output_file.h"
 #include "output/print_text.h"
-#include "record/about.h"
-#include "record/carried_recording.h"
-#include "record/recording.h"
+#include "recording/carried_recording.h"
+#include "recording/metadata_of_target.h"
+#include "recording/recording.h"
 #include "system/progress.h"
 #include "system/signals.h"
 

@@ -1,10 +1,10 @@
 #pragma once
-// The stacks of allocations in a .heapsnapshot of the end of a recording (heapreport/heapsnapshot.h).
+// The stacks of allocations in a .heapsnapshot of the end of a recording (heapdump/heapsnapshot.h).
 
 #include <span>
 
 #include "alloc/live_recording.h"
-#include "heapreport/heapsnapshot.h"
+#include "heapdump/heapsnapshot.h"
 #include "output/format.h"
 
 namespace luaspy {

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "alloc/block_use.h"
+#include "allocations/block_use.h"
 #include "heap/heap_analysis.h"
 
 namespace luaspy {

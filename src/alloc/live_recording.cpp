@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/say.h"
-#include "heapreport/take_snapshot.h"
+#include "heapdump/take_snapshot.h"
 
 namespace luaspy {
 

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "alloc/allocation_loop.h"
 #include "alloc/live_blocks.h"
+#include "allocations/allocation_loop.h"
 #include "heap/heap_analysis.h"
 #include "heap/heap_snapshot.h"
-#include "record/recording.h"
+#include "recording/recording.h"
 #include "sampling/process_tree.h"
 
 namespace luaspy {

@@ -21,7 +21,7 @@
 #include <optional>
 #include <string>
 
-#include "alloc/allocation_loop.h"
+#include "allocations/allocation_loop.h"
 #include "output/format.h"
 
 namespace luaspy {

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "heap/object_names.h"
 #include "heap/suspects.h"
-#include "heapreport/heap_words.h"
+#include "heapdump/heap_words.h"
 
 namespace luaspy {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "base/say.h"
 #include "base/text.h"
-#include "heapreport/heap_file.h"
-#include "heapreport/heap_jsonl.h"
-#include "heapreport/heap_page.h"
-#include "heapreport/heap_profile.h"
-#include "heapreport/heapsnapshot.h"
+#include "heapdump/heap_file.h"
+#include "heapdump/heap_jsonl.h"
+#include "heapdump/heap_page.h"
+#include "heapdump/heap_profile.h"
+#include "heapdump/heapsnapshot.h"
 
 namespace luaspy {
 namespace {

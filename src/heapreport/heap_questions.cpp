@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "heap/object_names.h"
-#include "heapreport/heap_words.h"
+#include "heapdump/heap_words.h"
 
 namespace luaspy {
 namespace {

@@ -8,7 +8,7 @@
 #include "heap/object_names.h"
 #include "heap/suspects.h"
 #include "heap/waste.h"
-#include "heapreport/heap_words.h"
+#include "heapdump/heap_words.h"
 
 namespace luaspy {
 namespace {

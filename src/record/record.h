@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "profile/stack_view.h"
-#include "record/recording.h"
+#include "recording/recording.h"
 #include "sampling/session.h"
 
 namespace luaspy {

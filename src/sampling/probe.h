@@ -1,6 +1,6 @@
 #pragma once
 // A kind of look at a target: at the stacks of its threads, at a rate (sampling_loop.h); at its allocations, by the
-// bytes that it allocates (alloc/allocation_loop.h). Those of a recording have turns (probe_turns.h), so that neither
+// bytes that it allocates (allocations/allocation_loop.h). Those of a recording have turns (probe_turns.h), so that neither
 // sees what the other one does to the target.
 
 #include "base/result.h"

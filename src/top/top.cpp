@@ -16,7 +16,7 @@
 #include "base/say.h"
 #include "base/why_empty.h"
 #include "output/output_file.h"
-#include "record/about.h"
+#include "recording/metadata_of_target.h"
 #include "sampling/kernel_access.h"
 #include "system/calls.h"
 #include "system/signals.h"

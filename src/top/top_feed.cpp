@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "record/about.h"
+#include "recording/metadata_of_target.h"
 #include "top/top_view.h"
 
 namespace luaspy {

@@ -9,7 +9,7 @@
 #include "base/mode.h"
 #include "base/result.h"
 #include "output/raw.h"
-#include "record/carried_recording.h"
+#include "recording/carried_recording.h"
 
 namespace luaspy {
 

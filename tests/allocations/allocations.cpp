@@ -22,7 +22,7 @@
 #include <memory>
 #include <sstream>
 
-#include "alloc/allocation_loop.h"
+#include "allocations/allocation_loop.h"
 #include "allocations/counting_program.h"
 #include "profile/share.h"
 #include "support/allocation_truth.h"

@@ -13,7 +13,7 @@
 #include <set>
 #include <vector>
 
-#include "alloc/allocation_loop.h"
+#include "allocations/allocation_loop.h"
 #include "allocations/counting_program.h"
 #include "attach/own_cpu.h"
 #include "system/signals.h"

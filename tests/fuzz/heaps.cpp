@@ -8,12 +8,12 @@
 #include <sstream>
 
 #include "base/display_text.h"
-#include "heapreport/heap_file.h"
-#include "heapreport/heap_jsonl.h"
-#include "heapreport/heap_profile.h"
+#include "heapdump/heap_file.h"
+#include "heapdump/heap_jsonl.h"
+#include "heapdump/heap_profile.h"
+#include "heapdump/heapsnapshot.h"
 #include "heapreport/heap_questions.h"
 #include "heapreport/heap_text.h"
-#include "heapreport/heapsnapshot.h"
 #include "output/format.h"
 
 namespace luaspy::fuzz {

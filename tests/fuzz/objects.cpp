@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "fuzz.h"
-#include "heapreport/heap_file.h"
+#include "heapdump/heap_file.h"
 #include "heaps.h"
 #include "output/gzip.h"
 

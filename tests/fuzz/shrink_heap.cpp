@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "heapreport/heap_file.h"
+#include "heapdump/heap_file.h"
 #include "heaps.h"
 
 namespace luaspy::fuzz {

@@ -22,7 +22,7 @@
 #include <set>
 
 #include "heap/object_graph.h"
-#include "heapreport/take_snapshot.h"
+#include "heapdump/take_snapshot.h"
 #include "support/child.h"
 #include "support/target_table.h"
 

@@ -1,0 +1,295 @@
+#include "heapdump/heap_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "heapdump/heap_room.h"
+#include "luastate/luas.h"
+#include "output/gzip.h"
+#include "system/calls.h"
+
+namespace luaspy {
+namespace {
+
+constexpr std::string_view magic = "luaspy heap 1\n";
+constexpr std::size_t longest_symbol = 256;
+constexpr std::size_t longest_command = 1 << 12;
+
+using Json = nlohmann::json;
+
+Error unreadable(const std::string& path, std::string_view why) {
+  return {Cause::usage, fmt::format("{} is not a heap snapshot that luaspy can read: {}.", printable(path), why)};
+}
+
+// Fills the image from a gzip stream. False: it is broken, or ends early, or is longer.
+bool inflate_into(std::istream& in, const MemoryImage& image) {
+  constexpr int gzip_window = MAX_WBITS + 16;
+  constexpr std::size_t piece = 1 << 18;
+  z_stream stream{};
+  if (::inflateInit2(&stream, gzip_window) != Z_OK) return false;
+  std::vector<char> compressed(piece);
+  // Fills `out`, and says how the stream goes on: Z_OK, Z_STREAM_END, or an error.
+  const auto fill = [&](std::span<std::byte> out) {
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(out.size());
+    int status = Z_OK;
+    while (status == Z_OK && stream.avail_out != 0) {
+      if (stream.avail_in == 0) {
+        in.read(compressed.data(), static_cast<std::streamsize>(compressed.size()));
+        stream.next_in = reinterpret_cast<Bytef*>(compressed.data());
+        stream.avail_in = static_cast<uInt>(in.gcount());
+      }
+      status = ::inflate(&stream, Z_NO_FLUSH);
+    }
+    return status;
+  };
+  bool good = true;
+  for (const MemoryImage::Part& part : image.parts()) {
+    constexpr std::size_t most = 1U << 30;
+    for (std::size_t done = 0; good && done < part.size; done += most) {
+      const int status = fill({part.bytes + done, std::min(most, part.size - done)});
+      good = stream.avail_out == 0 && (status == Z_OK || status == Z_STREAM_END);
+    }
+  }
+  // The end of the stream has a checksum.
+  std::byte one_more{};
+  good = good && fill({&one_more, 1}) == Z_STREAM_END && stream.avail_out == 1;
+  ::inflateEnd(&stream);
+  return good;
+}
+
+// A line without its end; nullopt if it is longer, or the file ends in it.
+std::optional<std::string> read_line(std::istream& in, std::size_t most) {
+  constexpr std::size_t piece = 1 << 16;
+  std::string line;
+  while (line.size() < most) {
+    const std::size_t old = line.size();
+    line.resize(old + std::min(piece, most - old));
+    in.getline(line.data() + old, static_cast<std::streamsize>(line.size() - old));
+    const auto count = static_cast<std::size_t>(in.gcount());
+    if (in.eof() || count == 0) return std::nullopt;
+    if (!in.fail()) {
+      line.resize(old + count - 1);  // without the line's end
+      return line;
+    }
+    line.resize(old + count);
+    in.clear();
+  }
+  return std::nullopt;
+}
+
+struct Head {
+  std::uint64_t pid = 0, taken_ns = 0, stood_still_ns = 0;
+  bool of_one_instant = true;
+  std::string command;
+  struct State {
+    Address G = 0, main = 0;
+    std::string lua;
+  };
+  std::vector<State> states;
+  std::vector<std::pair<Address, std::string>> functions;
+  std::vector<AddressRange> ranges;
+  std::uint64_t bytes = 0;  // of all ranges
+};
+
+bool take(const Json& object, const char* key, std::uint64_t most, std::uint64_t& into) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_unsigned()) return false;
+  into = found->get<std::uint64_t>();
+  return into <= most;
+}
+
+bool take(const Json& object, const char* key, std::string& into) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) return false;
+  into = found->get<std::string>();
+  return true;
+}
+
+// Ranges ascend and do not overlap.
+bool take_range(const Json& range, Head& head) {
+  if (!range.is_array() || range.size() != 2 || !range[0].is_number_unsigned() || !range[1].is_number_unsigned())
+    return false;
+  const auto start = range[0].get<Address>(), size = range[1].get<Address>();
+  if (size == 0 || start >= address_limit || size > address_limit - start ||
+      (!head.ranges.empty() && start < head.ranges.back().end))
+    return false;
+  head.ranges.push_back({start, start + size});
+  head.bytes += size;
+  return true;
+}
+
+// States ascend: none is there twice.
+bool take_state(const Json& state, Head& head) {
+  Head::State& its = head.states.emplace_back();
+  return state.is_object() && take(state, "global_State", address_limit, its.G) &&
+         take(state, "main", address_limit, its.main) && take(state, "lua", its.lua) &&
+         (head.states.size() == 1 || head.states[head.states.size() - 2].G < its.G);
+}
+
+bool take_function(const Json& function, Head& head) {
+  auto& [entry, symbol] = head.functions.emplace_back();
+  if (!function.is_object() || !take(function, "entry", address_limit, entry) || !take(function, "symbol", symbol))
+    return false;
+  symbol = printable(symbol, longest_symbol);
+  return true;
+}
+
+// Ranges are taken while they are parsed: as values they would take many times their text's memory.
+std::optional<Head> parse_head(const std::string& line) {
+  constexpr int deepest = 2;
+  Head head;
+  bool in_ranges = false, good = true;
+  const auto keep = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    using Event = Json::parse_event_t;
+    if (event == Event::key && depth == 1) in_ranges = parsed == "ranges";
+    if (event != Event::array_end || depth != deepest || !in_ranges) return depth <= deepest + 1;
+    good = good && take_range(parsed, head);
+    return false;
+  };
+  const Json json = Json::parse(line, keep, false);
+  constexpr std::uint64_t most_ns = std::numeric_limits<std::int64_t>::max();
+  if (!good || !json.is_object() || !take(json, "pid", std::numeric_limits<int>::max(), head.pid) ||
+      !take(json, "command", head.command) || !take(json, "taken_ns", most_ns, head.taken_ns) ||
+      !take(json, "stood_still_ns", most_ns, head.stood_still_ns))
+    return std::nullopt;
+  const auto instant = json.find("of_one_instant"), states = json.find("states");
+  const auto ranges = json.find("ranges");  // all of them were taken out
+  if (ranges == json.end() || !ranges->is_array() || !ranges->empty()) return std::nullopt;
+  if (instant == json.end() || !instant->is_boolean() || states == json.end() || !states->is_array())
+    return std::nullopt;
+  head.of_one_instant = *instant;
+  if (!std::ranges::all_of(*states, [&](const Json& state) { return take_state(state, head); })) return std::nullopt;
+  if (const auto functions = json.find("functions"); functions != json.end()) {
+    if (!functions->is_array() ||
+        !std::ranges::all_of(*functions, [&](const Json& function) { return take_function(function, head); }))
+      return std::nullopt;
+  }
+  return head;
+}
+
+}  // namespace
+
+// ---- UsedPages
+
+UsedPages::UsedPages(const MemoryImage& image) : image_(image) {
+  for (const MemoryImage::Part& part : image.parts()) used_.emplace_back((part.size + page_size - 1) / page_size);
+}
+
+bool UsedPages::read(Address address, std::span<std::byte> into) const {
+  if (!image_.read(address, into)) return false;
+  use(address, into.size());
+  return true;
+}
+
+void UsedPages::use(Address address, std::uint64_t size) const {
+  const auto& parts = image_.parts();
+  if (last_ >= parts.size() || address < parts[last_].start || address >= parts[last_].end()) {
+    const auto after = std::ranges::upper_bound(parts, address, {}, &MemoryImage::Part::start);
+    if (after == parts.begin()) return;
+    last_ = static_cast<std::size_t>(std::prev(after) - parts.begin());
+  }
+  const MemoryImage::Part& part = parts[last_];
+  if (address >= part.end()) return;
+  std::vector<bool>& used = used_[last_];
+  const std::uint64_t first = (address - part.start) / page_size;
+  const std::uint64_t end = std::min<std::uint64_t>(address - part.start + size, part.size);
+  for (std::uint64_t page = first; page * page_size < end; ++page) used[page] = true;
+}
+
+std::vector<AddressRange> UsedPages::ranges() const {
+  std::vector<AddressRange> all;
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    const MemoryImage::Part& part = image_.parts()[i];
+    for (std::size_t page = 0; page < used_[i].size(); ++page) {
+      if (!used_[i][page]) continue;
+      const Address start = part.start + page * page_size, end = std::min(start + page_size, part.end());
+      if (!all.empty() && all.back().end == start) all.back().end = end;
+      else all.push_back({start, end});
+    }
+  }
+  return all;
+}
+
+// ---- The file
+
+void write_heap_file(std::ostream& out, const HeapSnapshot& snapshot, const std::vector<AddressRange>& ranges) {
+  constexpr int fastest = 1;
+  Json head = {{"pid", snapshot.pid},
+               {"command", printable(snapshot.command, longest_command)},
+               {"taken_ns", snapshot.taken_ns},
+               {"stood_still_ns", snapshot.stood_still_ns},
+               {"of_one_instant", snapshot.of_one_instant},
+               {"states", Json::array()},
+               {"functions", Json::array()},
+               {"ranges", Json::array()}};
+  for (const HeapSnapshot::State& state : snapshot.states)
+    head["states"].push_back({{"global_State", state.G},
+                              {"main", state.lua->main_thread(*snapshot.memory, state.G)},
+                              {"lua", state.lua->name()}});
+  for (const auto& [entry, symbol] : snapshot.code->known()) {
+    if (!symbol.empty()) head["functions"].push_back({{"entry", entry}, {"symbol", printable(symbol, longest_symbol)}});
+  }
+  for (const AddressRange& range : ranges) head["ranges"].push_back({range.start, range.end - range.start});
+  out << magic << head.dump() << '\n';
+  Gzip gzip(out, fastest);
+  std::vector<std::byte> bytes;
+  for (const AddressRange& range : ranges) {
+    constexpr Address piece = 1 << 20;
+    for (Address at = range.start; at < range.end; at += piece) {
+      bytes.resize(std::min(piece, range.end - at));
+      if (!snapshot.memory->read(at, bytes)) std::ranges::fill(bytes, std::byte{0});
+      gzip.add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    }
+  }
+}
+
+Result<HeapSnapshot> read_heap_file(const std::string& path) {
+  constexpr std::size_t longest_head = 64 << 20;
+  system::Failure failure{0};
+  if (!system::open_file(path, O_RDONLY, &failure))
+    return Error{Cause::usage, fmt::format("Cannot open {}: {}.", printable(path), failure.text())};
+  std::ifstream in(path, std::ios::binary);
+  std::string begin(magic.size(), '\0');
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  if (begin != magic) return unreadable(path, "it does not begin like one");
+  const std::optional<std::string> line = read_line(in, longest_head);
+  if (!line) return unreadable(path, "it ends early");
+  std::optional<Head> head = parse_head(*line);
+  if (!head) return unreadable(path, "its second line is not what it should be");
+  if (const Result<void> room = check_room(head->bytes, 0); !room) return room.error();
+  auto image = std::make_shared<MemoryImage>();
+  if (const Result<void> added = image->add(head->ranges, MemoryImage::Pages::when_filled); !added)
+    return added.error();
+  if (!inflate_into(in, *image)) return unreadable(path, "it ends early, or is damaged");
+  HeapSnapshot snapshot;
+  snapshot.pid = static_cast<int>(head->pid);
+  snapshot.command = printable(head->command, longest_command);
+  snapshot.taken_ns = static_cast<std::int64_t>(head->taken_ns);
+  snapshot.stood_still_ns = static_cast<std::int64_t>(head->stood_still_ns);
+  snapshot.of_one_instant = head->of_one_instant;
+  for (auto& [entry, symbol] : head->functions) snapshot.code->add(entry, std::move(symbol));
+  for (const Head::State& state : head->states) {
+    for (const Lua* const row : all_rows()) {
+      const Lua* const lua = row->name() == state.lua ? row->recognise_main(*image, state.main, state.G) : nullptr;
+      if (lua == nullptr) continue;
+      snapshot.states.push_back({state.G, lua});
+      break;
+    }
+  }
+  if (snapshot.states.empty()) return unreadable(path, "there is no state of a Lua that this luaspy knows");
+  snapshot.bytes = image->bytes();
+  const Result<void> room = check_room(0, std::min(snapshot.bytes, heap_bytes(*image, snapshot.states)));
+  if (!room) return room.error();
+  snapshot.memory = std::move(image);
+  return snapshot;
+}
+
+}  // namespace luaspy
