@@ -1,19 +1,20 @@
 #include "system/background.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <chrono>
 #include <utility>
+
+#include "system/calls.h"
 
 namespace luaspy::system {
 
 bool Background::is_busy() {
   if (copy_ == 0) return false;
-  int status = 0;
-  const pid_t ended = ::waitpid(copy_, &status, WNOHANG);
-  if (ended == 0 || (ended < 0 && errno == EINTR)) return true;
-  note_end(ended < 0 ? 0 : status);
+  const WaitStatus status = wait_for_end(copy_);
+  if (status.kind != WaitStatus::Kind::ended) return true;
+  copy_ = 0;
+  failed_ |= status.exit_status != 0;
   return false;
 }
 
@@ -28,18 +29,8 @@ void Background::start(const std::function<bool()>& work) {
 }
 
 bool Background::finish() {
-  while (copy_ != 0) {
-    int status = 0;
-    const pid_t ended = ::waitpid(copy_, &status, 0);
-    if (ended < 0 && errno == EINTR) continue;
-    note_end(ended < 0 ? 0 : status);
-  }
+  while (is_busy()) await_end(copy_, std::chrono::seconds(1));
   return !std::exchange(failed_, false);
-}
-
-void Background::note_end(int status) {
-  copy_ = 0;
-  failed_ |= !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
 
 }  // namespace luaspy::system

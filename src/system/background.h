@@ -24,8 +24,6 @@ class Background {
   bool finish();
 
  private:
-  void note_end(int status);
-
   pid_t copy_ = 0;  // 0: there is none
   bool failed_ = false;
 };
