@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/word_hash.h"
 #include "luastate/heap_reader.h"
 
 namespace luaspy {
@@ -30,9 +31,8 @@ std::optional<HeapObject> object_in(const Block& block, const HeapReader& reader
 
 }  // namespace
 
-// FNV-1a.
 std::uint64_t text_mark(const Memory& memory, const Lua& lua, Address string) {
-  constexpr std::uint64_t basis = 0xcbf29ce484222325, prime = 0x100000001b3, most = 128;
+  constexpr std::uint64_t most = 128;
   std::array<std::byte, 32> header{};
   const auto fields = std::span(header).first(std::min(lua.string_header_size(), header.size()));
   if (!memory.read(string, fields)) return 0;
@@ -40,11 +40,12 @@ std::uint64_t text_mark(const Memory& memory, const Lua& lua, Address string) {
   if (!characters || characters->by_pointer) return 0;
   const Address first = string + lua.string_header_size(), end = first + characters->length;
   const std::uint64_t size = std::min(characters->length, most);
-  std::uint64_t hash = (basis ^ characters->length) * prime;
+  std::uint64_t hash = hash_basis;
+  mix(hash, characters->length);
   for (const Address from : {first, end - size}) {  // the end of one that is short is read twice
     std::array<std::byte, most> bytes{};
     if (!memory.read(from, std::span(bytes).first(size))) return 0;
-    for (const std::byte each : bytes) hash = (hash ^ std::to_integer<std::uint64_t>(each)) * prime;
+    for (const std::byte each : bytes) mix(hash, std::to_integer<std::uint64_t>(each));
   }
   return std::max<std::uint64_t>(hash, 1);
 }

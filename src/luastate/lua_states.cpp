@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/word_hash.h"
+
 namespace luaspy {
 
-// FNV-1a, by words.
 std::uint64_t LuaStates::identity(const Memory& memory, Address G) const {
-  constexpr std::uint64_t basis = 0xcbf29ce484222325, prime = 0x100000001b3;
   const std::array<AddressRange, 3> fields = identity_fields(G);
   std::array<std::byte, most_identity> bytes{};
   std::array<Memory::Request, 3> requests;
@@ -20,9 +20,9 @@ std::uint64_t LuaStates::identity(const Memory& memory, Address G) const {
   if (used == 0) return 0;
   memory.read_batch(requests);
   if (!std::ranges::all_of(requests, [](const auto& each) { return each.done || each.into.empty(); })) return 0;
-  std::uint64_t hash = basis;
+  std::uint64_t hash = hash_basis;
   for (std::size_t at = 0; at + sizeof(hash) <= bytes.size(); at += sizeof(hash))
-    hash = (hash ^ load<std::uint64_t>(bytes, at)) * prime;
+    mix(hash, load<std::uint64_t>(bytes, at));
   return std::max<std::uint64_t>(hash, 1);
 }
 

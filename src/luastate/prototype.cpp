@@ -4,21 +4,13 @@
 
 namespace luaspy {
 
-// FNV-1a, by words.
-void mix(std::uint64_t& hash, std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; }
-
-void mix(std::uint64_t& hash, std::string_view text) {
-  mix(hash, text.size());
-  for (const char c : text) mix(hash, static_cast<std::uint8_t>(c));
-}
-
 // LuaJIT changes some of its bytecode (lj_trace.c, lj_dispatch.c, and vm_x64.dasc for ITERN and
 // ISNEXT): calls of iterators, returns, jumps, loops and headers. These are the opcodes after those
 // that work on tables. The first of them, CALLM, is 62 in 2.0, 66 in 2.1, and 73
 // in later releases (lj_bc.h).
 std::uint32_t Prototype::identity() const {
   constexpr std::uint32_t never_changed = 60;
-  std::uint64_t hash = fields_hash ^ 0xcbf29ce484222325;
+  std::uint64_t hash = fields_hash ^ hash_basis;
   mix(hash, static_cast<std::uint64_t>(last_line_defined - line_defined));
   mix(hash, static_cast<std::uint64_t>(parameters));
   mix(hash, code.size());

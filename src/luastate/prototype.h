@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/memory.h"
+#include "base/word_hash.h"
 #include "luastate/opcode.h"
 
 namespace luaspy {
@@ -62,10 +63,6 @@ struct Prototype {
   // no lines. 0 is never a line.
   int line(int pc) const;
 };
-
-// Adds to a hash used by identity().
-void mix(std::uint64_t& hash, std::uint64_t value);
-void mix(std::uint64_t& hash, std::string_view text);
 
 // Where a function was defined: a small part of a Prototype.
 struct FunctionPlace {

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/word_hash.h"
+
 namespace luaspy {
 
 Address c_function_key(const LuajitLayout& layout, Address G, Address pc, Address f) {
@@ -28,20 +30,19 @@ std::optional<LuajitFunction> read_function(const Memory& memory, const LuajitLa
   return read;
 }
 
-// FNV-1a. The collector changes marked and gclist, the JIT compiler trace and flags.
+// The collector changes marked and gclist, the JIT compiler trace and flags.
 std::uint64_t mark_of(const LuajitLayout& layout, std::span<const std::byte> proto) {
   if (load<std::uint8_t>(proto, layout.pt_gct) != luajit::gct_proto) return 0;
-  std::uint64_t hash = 0xcbf29ce484222325;
-  const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
+  std::uint64_t hash = hash_basis;
   for (const Offset byte : {layout.pt_numparams, layout.pt_framesize, layout.pt_sizeuv})
-    mix(load<std::uint8_t>(proto, byte));
+    mix(hash, load<std::uint8_t>(proto, byte));
   for (const Offset size : {layout.pt_sizebc, layout.pt_sizekgc, layout.pt_sizekn, layout.pt_sizept,
                             layout.pt_firstline, layout.pt_numline}) {
-    mix(load<std::uint32_t>(proto, size));
+    mix(hash, load<std::uint32_t>(proto, size));
   }
   for (const Offset reference :
        {layout.pt_k, layout.pt_chunkname, layout.pt_lineinfo, layout.pt_uvinfo, layout.pt_varinfo})
-    mix(load_ref(layout, proto, reference));
+    mix(hash, load_ref(layout, proto, reference));
   return hash | 1;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/word_hash.h"
 #include "luastate/bytecode.h"
 
 namespace luaspy {
@@ -375,18 +376,17 @@ std::int64_t count_middle(const Walker& walker, Address ci, std::int64_t kept) {
 
 }  // namespace
 
-// FNV-1a over the fields that a compiler sets and nothing changes later; without gclist, the
+// Over the fields that a compiler sets and nothing changes later; without gclist, the
 // closure cache and the mark bits.
 std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto) {
   if (load<std::uint8_t>(proto, 8) != layout.tag_proto) return 0;
-  std::uint64_t hash = 0xcbf29ce484222325;
-  const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
+  std::uint64_t hash = hash_basis;
   for (const Offset pointer :
        {layout.p_k, layout.p_code, layout.p_lineinfo, layout.p_locvars, layout.p_upvalues, layout.p_source})
-    mix(load<Address>(proto, pointer));
+    mix(hash, load<Address>(proto, pointer));
   for (const Offset size :
        {layout.p_sizek, layout.p_sizecode, layout.p_sizelineinfo, layout.p_linedefined, layout.p_lastlinedefined}) {
-    mix(load<std::uint32_t>(proto, size));
+    mix(hash, load<std::uint32_t>(proto, size));
   }
   return hash | 1;
 }
