@@ -83,6 +83,9 @@ set(registers "r(ax|bx|cx|dx|si|di|bp|sp|ip|8|9|1[0-5])")
 only_in("x86-64's registers" "(^|[^A-Za-z0-9_])${registers}($|[^A-Za-z0-9_])" ${of_x86_64} stack/saved_stop.h)   # the latter in an example
 only_in("x86-64's structures" "user_regs_struct|PERF_REG_X86|EM_X86_64" ${of_x86_64} arch/machine.h system/kernel_registers.h system/kernel_registers.cpp
   system/calls.cpp attach/core_file.cpp)   # which give it to the Machine
+# A page has the size that Machine::page_sizes tells how to ask for, or consists of smallest pages. The pages of a packed heap are its own.
+only_in("a size of pages" "[Pp]age[A-Za-z_]* (=|/|%|\\*) (4096|16384|65536|0x1000|1 << 12)|[Pp]age.*(>> 12|& ~.*4095)|_SC_PAGE_?SIZE" ${of_x86_64} arch/aarch64/machine.cpp
+  base/memory.h system/calls.cpp heap/packed_pages.h luastate/luajit/luajit_allocator.cpp heap/object_graph.cpp)   # the last: of an index
 
 if(failed)
   message(FATAL_ERROR "The folders do not hold what they say.")

@@ -12,10 +12,9 @@ AllocationCall allocation_call(const std::array<std::uint64_t, 4>& arguments) {
 }
 
 ReturnPlace return_place(const Registers& at_entry, const Memory& memory) {
-  const std::uint8_t number = own_machine().return_address;
-  if (number != Machine::no_register) return {at_entry[number], at_entry.sp()};
-  const std::optional<Address> pc = memory.get<Address>(at_entry.sp());
-  return {pc.value_or(0), at_entry.sp() + sizeof(Address)};
+  const Machine& machine = own_machine();
+  return {machine.return_address(at_entry, at_entry.sp(), {}, memory).value_or(0),
+          at_entry.sp() + machine.bytes_on_return()};
 }
 
 BurstSums sums_of(std::span<const CallTrap::Call> calls) {

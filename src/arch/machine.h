@@ -30,9 +30,16 @@ struct Machine {
   std::size_t frame_pointer_place;              // which of callee_saved may be the frame pointer
   std::array<std::uint8_t, 4> first_arguments;  // the registers of a function's first arguments
   std::uint8_t result;                          // the register of a function's result
-  // The register that has the return address when a function is entered; no_register: it is at sp.
-  std::uint8_t return_address;
+  // The register in which a call leaves the return address; a function that calls others has to save it.
+  // no_register: a call pushes the return address, and the return takes it off the stack again.
+  std::uint8_t link_register;
   std::size_t red_zone;  // bytes below sp that a function may use
+
+  // The sizes that a kernel's pages may have, bytes, ascending; all are multiples of smallest_page. Which
+  // one it is, is no fact of the processor. A live target has the pages of the kernel that luaspy runs
+  // on: system::page_size(). A core file has those of the kernel that wrote it: CoreFile::page_bytes().
+  // What is read of a process's heaps and resident memory says it: ResidentMemory::page_bytes.
+  std::span<const std::uint32_t> page_sizes;
 
   // LuaJIT's interpreter ("Fixed register assignments for the interpreter" in its vm_*.dasc).
   struct Luajit {
@@ -62,6 +69,23 @@ struct Machine {
   } kernel;
 
   MachineCode code;
+
+  // The size that something says pages have, or the smallest if they cannot have that.
+  std::uint64_t page_bytes(std::uint64_t said) const {
+    for (const std::uint32_t size : page_sizes) {
+      if (size == said) return size;
+    }
+    return page_sizes.front();
+  }
+  // How far a return moves sp, which then is the caller's.
+  std::size_t bytes_on_return() const { return link_register == no_register ? sizeof(Address) : 0; }
+  // The return address of a function whose registers these are. `entry_sp`: sp when it was entered.
+  // `saved`: where it has saved the link register, if it has. nullopt: it is not known any more.
+  std::optional<Address> return_address(const Registers& registers, Address entry_sp, std::optional<Address> saved,
+                                        const Memory& stack) const {
+    if (saved || link_register == no_register) return stack.get<Address>(saved.value_or(entry_sp));
+    return registers.knows(link_register) ? std::optional(registers[link_register]) : std::nullopt;
+  }
 
   unsigned frame_pointer() const { return callee_saved[frame_pointer_place]; }
   // The number of the register that DWARF calls `number`; no_register if there is none.

@@ -18,14 +18,14 @@ struct CallSite {
 };
 
 // How far sp has moved since a function was entered, and where the function has saved callee-saved
-// registers.
+// registers, and the link register if there is one.
 struct FrameShape {
-  std::int64_t depth = 0;  // bytes from sp up to the return address
-  // The frame pointer points this many bytes below the return address; sp may move freely.
+  std::int64_t depth = 0;  // bytes from sp up to where sp was when the function was entered
+  // The frame pointer points this many bytes below that; sp may move freely.
   std::optional<std::int64_t> frame_pointer;
   struct Saved {
     unsigned number;     // of the register
-    std::int64_t below;  // its slot is this many bytes below the return address
+    std::int64_t below;  // its slot is this many bytes below that
   };
   std::vector<Saved> saved;
 };

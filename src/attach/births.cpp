@@ -79,7 +79,7 @@ struct Read {
 
 std::unique_ptr<Births> Births::open() {
   std::unique_ptr<Births> births(new Births);
-  births->page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  births->page_ = system::page_size();
   perf_event_attr nothing = birth_attributes();
   nothing.config = PERF_COUNT_SW_DUMMY;
   nothing.task = nothing.comm = nothing.comm_exec = nothing.inherit = nothing.inherit_stat = 0;

@@ -103,7 +103,7 @@ Result<std::unique_ptr<CallTrap>> CallTrap::open(pid_t tid, Address address) {
   trap->noting_ = system::open_perf_event(noting(address), tid, -1, failure);
   if (trap->noting_) trap->counting_ = system::open_perf_event(counting(address), tid, trap->noting_.number(), failure);
   if (!trap->counting_) return explain_no_trap(failure);
-  trap->page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  trap->page_ = system::page_size();
   trap->ring_ = trap->map(trap->noting_, ring_pages);
   // Without a ring buffer, an event sends no signal.
   trap->unused_ring_ = trap->map(trap->counting_, 1);

@@ -19,7 +19,6 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t page = 4096;
 constexpr std::size_t most_segments = 1 << 20, most_threads = 1 << 16, most_files = 1 << 20;
 
 struct ElfEnd {
@@ -55,9 +54,9 @@ bool was_interrupted(std::int64_t answer) {
   return answer == interrupted || (answer >= first_restart && answer <= last_restart);
 }
 
-// Whether the part of an ELF file that begins at `offset` is executable, according to its program
-// headers.
-bool is_code(const FileDescriptor& file, std::uint64_t offset) {
+// Whether the part of an ELF file that begins at `offset`, with a page of so many bytes, is executable,
+// according to its program headers.
+bool is_code(const FileDescriptor& file, std::uint64_t offset, std::uint64_t page) {
   const ElfHandle elf(elf_begin(file.number(), ELF_C_READ, nullptr));
   std::size_t count = 0;
   if (!elf || elf_getphdrnum(elf.get(), &count) != 0) return false;
@@ -218,9 +217,11 @@ void CoreFile::read_files(std::span<const std::byte> content) {
 void CoreFile::read_auxiliary(std::span<const std::byte> content) {
   for (std::size_t at = 0; at + sizeof(Elf64_auxv_t) <= content.size(); at += sizeof(Elf64_auxv_t)) {
     const auto entry = load<Elf64_auxv_t>(content, at);
-    if (entry.a_type == AT_ENTRY) entry_ = entry.a_un.a_val;
-    if (entry.a_type == AT_SYSINFO_EHDR) vdso_ = entry.a_un.a_val;
-    if (entry.a_type == AT_RANDOM) top_of_stack_ = entry.a_un.a_val;
+    const std::uint64_t value = entry.a_un.a_val;
+    if (entry.a_type == AT_PAGESZ) page_bytes_ = own_machine().page_bytes(value);
+    if (entry.a_type == AT_ENTRY) entry_ = value;
+    if (entry.a_type == AT_SYSINFO_EHDR) vdso_ = value;
+    if (entry.a_type == AT_RANDOM) top_of_stack_ = value;
   }
 }
 
@@ -277,7 +278,7 @@ void CoreFile::map() {
   for (const FileRange& range : ranges_) {
     if (segment_at(range.start) != nullptr) continue;
     const File& file = look_up(range);
-    const bool executable = file.state != File::State::usable || is_code(file.opened, range.offset);
+    const bool executable = file.state != File::State::usable || is_code(file.opened, range.offset, page_bytes_);
     mappings.push_back({range.start, range.end, range.offset, true, false, executable, false, 0, range.file + 1,
                         file.path, file.deleted});
   }
@@ -288,7 +289,8 @@ void CoreFile::map() {
 }
 
 // The first page of an ELF file describes its layout and usually has its build-id. The kernel and
-// gcore keep that page by default, so a file that begins differently is a different one.
+// gcore keep that page by default, so a file that begins differently is a different one. The smallest
+// page is enough of it.
 const CoreFile::File& CoreFile::look_up(const FileRange& range) const {
   File& file = files_[range.file];
   if (file.state != File::State::unknown) return file;
@@ -302,8 +304,8 @@ const CoreFile::File& CoreFile::look_up(const FileRange& range) const {
   const auto first = std::ranges::find_if(
       ranges_, [&](const FileRange& each) { return each.file == range.file && each.offset == 0; });
   const Segment* const segment = first != ranges_.end() ? segment_at(first->start) : nullptr;
-  std::array<std::byte, page> in_core, in_file;
-  if (segment != nullptr && !segment->writable && segment->start == first->start && segment->there >= page &&
+  std::array<std::byte, smallest_page> in_core, in_file;
+  if (segment != nullptr && !segment->writable && segment->start == first->start && segment->there >= smallest_page &&
       system::read_at(file_, segment->offset, in_core) && (!system::read_at(opened, 0, in_file) || in_core != in_file))
     file.state = File::State::differs;
   if (file.state == File::State::usable) file.opened = std::move(opened);

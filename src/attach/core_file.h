@@ -40,7 +40,8 @@ class CoreFile : public Memory, public Mapped {
   const std::string& command() const { return command_; }  // at most 80 bytes of it; "" if unknown
   int signal() const { return signal_; }                   // what ended the process; 0 if it was alive
   std::optional<Address> signal_address() const { return signal_address_; }  // the address of a failed memory access
-  std::int64_t written_ns() const { return written_ns_; }                    // real-time clock
+  std::uint64_t page_bytes() const { return page_bytes_; }  // of the kernel that it is from: AT_PAGESZ (getauxval(3))
+  std::int64_t written_ns() const { return written_ns_; }   // real-time clock
   std::uint64_t missing_bytes() const { return missing_bytes_; }  // of memory, because the file ends too early
 
   // Files whose contents the core leaves out and that are not available; `differs`: a file exists
@@ -100,6 +101,7 @@ class CoreFile : public Memory, public Mapped {
   std::string command_;
   int signal_ = 0;
   std::optional<Address> signal_address_;
+  std::uint64_t page_bytes_ = smallest_page;
   Address entry_ = 0, vdso_ = 0, top_of_stack_ = 0;
   std::int64_t written_ns_ = 0;
   std::uint64_t missing_bytes_ = 0;

@@ -7,35 +7,35 @@
 #include <vector>
 
 #include "attach/proc_files.h"
-#include "base/resident_memory.h"
 #include "system/page_scan.h"
 
 namespace luaspy {
 
 PageMap::PageMap(pid_t pid, Ask ask)
-    : file_(system::open_file(fmt::format("/proc/{}/pagemap", living_thread(pid)), O_RDONLY)) {
+    : page_(system::page_size()),
+      file_(system::open_file(fmt::format("/proc/{}/pagemap", living_thread(pid)), O_RDONLY)) {
   system::PageRun run;
   std::size_t count = 0;
   Address next = 0;
   can_scan_ = ask == Ask::scan && file_ &&
-              !system::scan_pages(file_, {lowest_address, lowest_address + page_bytes}, {&run, 1}, count, next);
+              !system::scan_pages(file_, {lowest_address, lowest_address + page_}, {&run, 1}, count, next);
 }
 
 bool PageMap::visit_contents(const AddressRange& range, PageWork& work,
                              const std::function<void(const AddressRange& run)>& visit_run) const {
   if (can_scan_) return scan(range, work, visit_run);
-  if (range.size() / page_bytes > work.words || system::Clock::now() >= work.until) return range.size() == 0;
-  work.words -= range.size() / page_bytes;
+  if (range.size() / page_ > work.words || system::Clock::now() >= work.until) return range.size() == 0;
+  work.words -= range.size() / page_;
   AddressRange run;
   const bool all = visit(range, [&](Address first, std::span<const std::uint64_t> entries) {
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      const Address page = first + i * page_bytes;
+      const Address page = first + i * page_;
       if ((entries[i] & (present | swapped)) == 0) continue;
       if (page != run.end) {
         if (run.size() != 0) visit_run(run);
         run.start = page;
       }
-      run.end = page + page_bytes;
+      run.end = page + page_;
     }
   });
   if (run.size() != 0) visit_run(run);
@@ -73,16 +73,16 @@ bool PageMap::visit(const AddressRange& range,
                     const std::function<void(Address first, std::span<const std::uint64_t> entries)>& visit) const {
   constexpr std::uint64_t at_once = 1 << 16;  // pages
   if (!file_) return range.size() == 0;
-  std::vector<std::uint64_t> entries(std::min(at_once, range.size() / page_bytes));
+  std::vector<std::uint64_t> entries(std::min(at_once, range.size() / page_));
   for (Address at = range.start; at < range.end;) {
-    const auto wanted = std::span(entries).first(std::min((range.end - at) / page_bytes, at_once));
+    const auto wanted = std::span(entries).first(std::min((range.end - at) / page_, at_once));
     bool is_gone = false;
-    const std::size_t bytes = system::read_some_at(file_, at / page_bytes * sizeof(std::uint64_t),
+    const std::size_t bytes = system::read_some_at(file_, at / page_ * sizeof(std::uint64_t),
                                                    std::as_writable_bytes(wanted), is_gone);
     const std::size_t pages = bytes / sizeof(std::uint64_t);
     if (pages == 0) return false;
     visit(at, wanted.first(pages));
-    at += pages * page_bytes;
+    at += pages * page_;
   }
   return true;
 }

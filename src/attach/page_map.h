@@ -30,6 +30,8 @@ class PageMap {
   enum class Ask { scan, words };
   explicit PageMap(pid_t pid, Ask ask = Ask::scan);
 
+  std::uint64_t page_bytes() const { return page_; }  // for each of which the file has a word
+
   // False: the kernel has no such file, or luaspy may not read it.
   bool exists() const { return static_cast<bool>(file_); }
 
@@ -48,6 +50,7 @@ class PageMap {
   bool scan(const AddressRange& range, const PageWork& work,
             const std::function<void(const AddressRange& run)>& visit) const;
 
+  std::uint64_t page_;  // bytes
   FileDescriptor file_;
   bool can_scan_ = false;
 };

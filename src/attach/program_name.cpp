@@ -32,12 +32,11 @@ Address address_of_name(pid_t pid) {
 
 // Where it lies, the stack ends soon: it is read page by page.
 std::string started_by(pid_t pid) {
-  constexpr Address page = 4096;
   const LiveMemory memory(pid);
   std::string path;
-  for (Address at = address_of_name(pid); at != 0 && path.size() < longest_path; at = (at / page + 1) * page) {
-    std::array<char, page> text;
-    const auto piece = std::span(text).first(page - at % page);
+  for (Address at = address_of_name(pid); at != 0 && path.size() < longest_path; at = page_start(at) + smallest_page) {
+    std::array<char, smallest_page> text;
+    const auto piece = std::span(text).first(smallest_page - at % smallest_page);
     if (!memory.read(at, std::as_writable_bytes(piece))) return {};
     const auto end = std::ranges::find(piece, '\0');
     path.append(piece.begin(), end);

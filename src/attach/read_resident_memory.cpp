@@ -14,31 +14,31 @@ namespace luaspy {
 namespace {
 
 // Where /proc/PID/pagemap is missing, or a mapping is too big, the pages are not known.
-void read_pages(const PageMap& map, PageWork& work, ResidentMapping& mapping, std::vector<AddressRange>& pages) {
+void read_pages(const PageMap& map, PageWork& work, ResidentMemory& memory, ResidentMapping& mapping) {
   const AddressRange all{mapping.mapping.start, mapping.mapping.end};
   if (mapping.rss == 0 || mapping.rss == all.size()) {
     mapping.pages_known = true;
-    if (mapping.rss != 0) pages.push_back(all);
+    if (mapping.rss != 0) memory.pages.push_back(all);
     return;
   }
   std::vector<PageEntry> entries;
   bool whole = true;
   whole &= map.visit_contents(all, work, [&](const AddressRange& run) {
     whole &= map.visit(run, [&](Address first, std::span<const std::uint64_t> some) {
-      for (std::size_t i = 0; i < some.size(); ++i) entries.push_back({first + i * page_bytes, some[i]});
+      for (std::size_t i = 0; i < some.size(); ++i) entries.push_back({first + i * memory.page_bytes, some[i]});
     });
   });
-  if (whole) add_pages(mapping, entries, pages);
+  if (whole) add_pages(memory, mapping, entries);
 }
 
 }  // namespace
 
-void add_pages(ResidentMapping& mapping, std::span<const PageEntry> entries, std::vector<AddressRange>& pages) {
+void add_pages(ResidentMemory& memory, ResidentMapping& mapping, std::span<const PageEntry> entries) {
   const auto is_present = [](const PageEntry& entry) { return (entry.word & PageMap::present) != 0; };
   const auto is_doubtful = [](const PageEntry& entry) {
     return (entry.word & (PageMap::of_file | PageMap::exclusive)) == 0;
   };
-  const std::uint64_t limit = mapping.rss / page_bytes;
+  const std::uint64_t limit = mapping.rss / memory.page_bytes;
   const auto shown = static_cast<std::uint64_t>(std::ranges::count_if(entries, is_present));
   std::uint64_t too_many = shown - std::min(shown, limit), left = limit;
   for (std::size_t i = 0; i < entries.size() && left != 0; ++i) {
@@ -49,8 +49,9 @@ void add_pages(ResidentMapping& mapping, std::span<const PageEntry> entries, std
     }
     --left;
     const Address page = entries[i].page;
-    if (!pages.empty() && pages.back().end == page) pages.back().end += page_bytes;
-    else pages.push_back({page, page + page_bytes});
+    const AddressRange range{page, page + memory.page_bytes};
+    if (!memory.pages.empty() && memory.pages.back().end == page) memory.pages.back().end = range.end;
+    else memory.pages.push_back(range);
   }
   mapping.pages_known = true;
 }
@@ -68,9 +69,10 @@ Result<ResidentMemory> read_resident_memory(pid_t pid, system::Clock::time_point
                    "(CONFIG_PROC_PAGE_MONITOR)."};
     return Error{Cause::target_ended, fmt::format("Process {} ended while luaspy read its mappings.", pid)};
   }
+  memory.page_bytes = map.page_bytes();
   PageWork work;
   work.until = until;
-  for (ResidentMapping& mapping : memory.mappings) read_pages(map, work, mapping, memory.pages);
+  for (ResidentMapping& mapping : memory.mappings) read_pages(map, work, memory, mapping);
   sort_and_join(memory.pages);
   return memory;
 }

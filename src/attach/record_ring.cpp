@@ -34,7 +34,7 @@ std::optional<RecordRing> RecordRing::open(const perf_event_attr& attributes, pi
                                            system::Failure& failure) {
   FileDescriptor event = system::open_perf_event(attributes, tid, -1, failure, cpu);
   if (!event) return std::nullopt;
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto page = system::page_size();
   // Not writable: the kernel overwrites what is old.
   void* const mapped = ::mmap(nullptr, 2 * page, PROT_READ, MAP_SHARED, event.number(), 0);
   if (mapped == MAP_FAILED) return std::nullopt;

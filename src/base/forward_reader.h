@@ -29,11 +29,11 @@ class ForwardReader {
   }
 
  private:
-  static constexpr std::size_t page_size = 4096, most = 64 << 10;
+  static constexpr std::size_t page_size = smallest_page, most = 64 << 10;
 
   // False if the pages cannot be read as a whole.
   bool fill(Address address, std::size_t size) {
-    const Address page = address / page_size * page_size;
+    const Address page = page_start(address);
     const std::size_t needed = (address - page + size + page_size - 1) / page_size * page_size;
     const bool is_next = page >= start_ && page <= start_ + bytes_.size();
     ahead_ = is_next ? std::min(2 * ahead_, most) : page_size;

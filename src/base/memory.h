@@ -20,6 +20,11 @@ using Address = std::uint64_t;
 inline constexpr Address lowest_address = 0x1000;
 inline constexpr Address address_limit = Address{1} << 48;
 
+// A kernel maps memory in pages. On every processor they are of this size, or consist of pieces of it
+// (Machine::page_sizes), so such a piece can be read as a whole, or not at all.
+inline constexpr Address smallest_page = 4096;
+constexpr Address page_start(Address address) { return address & ~(smallest_page - 1); }
+
 constexpr bool plausible_pointer(Address address, std::size_t alignment = 8) {
   return address >= lowest_address && address < address_limit && address % alignment == 0;
 }
@@ -59,9 +64,8 @@ class Memory {
   // For memory that keeps what was read (Snapshot): later reads of this range find its present
   // contents. Works page by page, as far as the pages are readable.
   virtual void touch(Address address, std::size_t size) const {
-    constexpr std::size_t page = 4096;
     std::byte byte[1];
-    for (const Address end = address + size; address < end; address = (address / page + 1) * page)
+    for (const Address end = address + size; address < end; address = page_start(address) + smallest_page)
       (void)read(address, byte);
   }
 

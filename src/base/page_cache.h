@@ -29,7 +29,7 @@ class PageCache : public Memory {
   }
 
  private:
-  static constexpr std::size_t page_size = 4096, most_pages = 1 << 13;
+  static constexpr std::size_t page_size = smallest_page, most_pages = 1 << 13;
 
   const std::byte* find(Address page) const {
     if (page == last_page_ && last_ != nullptr) return last_;

@@ -8,8 +8,6 @@
 
 namespace luaspy {
 
-inline constexpr std::uint64_t page_bytes = 4096;  // the only size of pages on x86-64, but for huge ones
-
 // A mapping and what /proc/PID/smaps says of it (proc(5)). Bytes.
 struct ResidentMapping {
   Mapping mapping;
@@ -24,7 +22,8 @@ struct ResidentMapping {
 };
 
 struct ResidentMemory {
-  std::vector<ResidentMapping> mappings;  // ascending, disjoint
+  std::uint64_t page_bytes = smallest_page;  // the size of the pages of the kernel that the process runs on
+  std::vector<ResidentMapping> mappings;     // ascending, disjoint
   // The resident pages of all mappings whose pages are known, joined where they touch; ascending
   // and disjoint. In no mapping there are more of them than its rss says.
   std::vector<AddressRange> pages;

@@ -42,9 +42,10 @@ class Reading {
     Address heap = arena.top / heap_span * heap_span, top = arena.top;
     while (heap != 0) {
       const auto prev = memory_.get<Address>(heap + 8), size = memory_.get<Address>(heap + 16);
-      const bool fits = memory_.get<Address>(heap) == arena.address && prev && size && *size % page_bytes == 0 &&
-                        *size <= heap_span && (heap == first_heap) == (*prev == 0) &&
-                        space_.is_writable({heap, heap + *size}) && (top == 0 || top - heap < *size) &&
+      const bool fits = memory_.get<Address>(heap) == arena.address && prev && size &&
+                        *size % resident_.page_bytes == 0 && *size <= heap_span &&
+                        (heap == first_heap) == (*prev == 0) && space_.is_writable({heap, heap + *size}) &&
+                        (top == 0 || top - heap < *size) &&
                         std::ranges::find(heap_.areas, heap, &AddressRange::start) == heap_.areas.end();
       if (!fits) return doubt(fmt::format("The arena at {:#x} could not be read.", arena.address));
       const Address info_size = arena.address - first_heap;
@@ -124,7 +125,7 @@ class Reading {
     resident_.visit_pages(place, [&](Address page) -> Address {
       if (malloc.has_counts && heap_.mapped_chunks == malloc.mmapped_chunks) return 0;
       const AddressRange area = mapped_chunk_in(page, {from, place.end});
-      if (area.size() == 0) return page + page_bytes;
+      if (area.size() == 0) return page + resident_.page_bytes;
       heap_.areas.push_back(area);
       ++heap_.mapped_chunks, heap_.mapped_bytes += area.size();
       return from = area.end;
@@ -133,8 +134,10 @@ class Reading {
 
   // The mapping of a chunk that begins in this page: at its start, or where aligned_alloc(3) has
   // moved it. prev_size says how far that is from the start of the mapping. Empty if there is none.
-  AddressRange mapped_chunk_in(Address page, const AddressRange& bounds) const {
-    std::array<std::uint64_t, page_bytes / 8> words;
+  AddressRange mapped_chunk_in(Address page, const AddressRange& bounds) {
+    const std::uint64_t page_bytes = resident_.page_bytes;
+    std::vector<std::uint64_t>& words = words_of_page_;
+    words.resize(page_bytes / 8);
     if (!memory_.read(page, std::as_writable_bytes(std::span(words)))) return {};
     for (std::uint64_t alignment = glibc::alignment; alignment <= page_bytes; alignment *= 2) {
       const std::size_t offset = alignment - glibc::header;
@@ -157,6 +160,7 @@ class Reading {
   AddressSpace space_;
   CHeap& heap_;
   std::vector<Address> perhaps_cache_;
+  std::vector<std::uint64_t> words_of_page_;
 };
 
 }  // namespace

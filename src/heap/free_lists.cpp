@@ -26,7 +26,8 @@ template <typename IsChunk>
 std::optional<Address> next_in_list(const Memory& memory, Address field, const IsChunk& is_chunk) {
   const std::optional<std::uint64_t> stored = memory.get<std::uint64_t>(field);
   if (!stored) return std::nullopt;
-  const Address revealed = *stored ^ (field >> 12);
+  constexpr unsigned shift = 12;  // whatever the kernel's pages are
+  const Address revealed = *stored ^ (field >> shift);
   for (const Address next : {revealed, *stored}) {
     if (next == 0 || is_chunk(next)) return next;
   }

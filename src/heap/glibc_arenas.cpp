@@ -25,8 +25,9 @@ constexpr ArenaForm arena_forms[] = {{96, 16}, {8, 0}, {88, 8}};
 
 // A writable mapping of a file: what was initialised data there.
 struct Data {
-  Address start = 0;
-  std::vector<std::uint64_t> words;
+  std::uint64_t page_bytes;
+  Address start;
+  std::vector<std::uint64_t> words{};
   Address address(std::size_t index) const { return start + index * word; }
 };
 
@@ -83,7 +84,8 @@ bool take_parameters(const Data& data, std::size_t index, const AddressRange& he
   constexpr std::size_t words_before = 5;
   if (!heap.contains(data.words[index]) || index < words_before) return false;
   const std::uint64_t mapped = data.words[index - 2], most_mapped = data.words[index - 1];
-  if (mapped % page_bytes != 0 || most_mapped % page_bytes != 0 || mapped > most_mapped || most_mapped >= address_limit)
+  if (mapped % data.page_bytes != 0 || most_mapped % data.page_bytes != 0 || mapped > most_mapped ||
+      most_mapped >= address_limit)
     return false;
   std::array<std::uint32_t, 2 * words_before> halves;
   std::memcpy(halves.data(), &data.words[index - words_before], sizeof halves);
@@ -103,7 +105,6 @@ bool take_parameters(const Data& data, std::size_t index, const AddressRange& he
 // The parts of it that are resident: reading others would make them so. Those that malloc has
 // written to are. The others are left as zeros.
 bool read_data(const Memory& memory, const ResidentMemory& resident, const AddressRange& mapping, Data& data) {
-  data.start = mapping.start;
   data.words.assign(mapping.size() / word, 0);
   const auto bytes = std::as_writable_bytes(std::span(data.words));
   for (const AddressRange& part : common_parts({&mapping, 1}, resident.pages)) {
@@ -127,7 +128,7 @@ bool find_in(const Memory& memory, const Data& data, std::span<const ResidentMap
     for (const ResidentMapping& mapping : mappings) {
       if (mapping.mapping.path != "[heap]") continue;
       // Without randomisation it begins within the last page of .bss.
-      const AddressRange heap{mapping.mapping.start - page_bytes, mapping.mapping.end};
+      const AddressRange heap{mapping.mapping.start - data.page_bytes, mapping.mapping.end};
       for (std::size_t i = 0; i < words.size(); ++i) {
         if (take_parameters(data, i, heap, found)) return true;
       }
@@ -150,7 +151,7 @@ std::optional<GlibcMalloc> find_glibc_malloc(const Memory& memory, const Residen
     const std::uint64_t size = mapping.end - mapping.start;
     if (size > most_data - searched) continue;
     searched += size;
-    Data data;
+    Data data{resident.page_bytes, mapping.start};
     GlibcMalloc found;
     if (!read_data(memory, resident, {mapping.start, mapping.end}, data)) continue;
     if (!find_in(memory, data, resident.mappings, found)) continue;

@@ -20,7 +20,7 @@ namespace luaspy {
 
 class HeapCopy : public Memory {
  public:
-  static constexpr std::size_t page_size = 4096, piece_size = 64 << 10;
+  static constexpr std::size_t page_size = smallest_page, piece_size = 64 << 10;
 
   // `live` must outlive this. `most_bytes` limits what is kept: beyond it, reads of new pieces
   // fail.

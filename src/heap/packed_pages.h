@@ -20,7 +20,7 @@ namespace luaspy {
 
 class PackedPages {
  public:
-  static constexpr std::size_t page_size = 4096;
+  static constexpr std::size_t page_size = 4096;  // of a packed page: 512 words; no kernel's
   using Page = std::span<std::byte, page_size>;
 
   // Adds a page. `address`: where it is in the target; words that point near it become short.

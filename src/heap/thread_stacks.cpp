@@ -7,15 +7,14 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t words_per_page = page_bytes / 8;
-constexpr std::size_t descriptor_alignment = 64;                // of struct pthread (TCB_ALIGNMENT), bytes
-constexpr std::size_t descriptor_words = 0x1000 / 8;            // more than sizeof (struct pthread): 2304 bytes in 2.36
-constexpr std::uint64_t most_above = 64 << 10;                  // from the descriptor to the end of the stack
-constexpr std::size_t most_searched = (64 << 20) / page_bytes;  // pages
+constexpr std::size_t descriptor_alignment = 64;      // of struct pthread (TCB_ALIGNMENT), bytes
+constexpr std::size_t descriptor_words = 0x1000 / 8;  // more than sizeof (struct pthread): 2304 bytes in 2.36
+constexpr std::uint64_t most_above = 64 << 10;        // from the descriptor to the end of the stack
+constexpr std::uint64_t most_searched = 64 << 20;     // bytes
 
 // The stack whose descriptor is at this address, which refers to itself. The first thread's has
 // none.
-std::optional<AddressRange> described_stack(const Memory& memory, Address descriptor) {
+std::optional<AddressRange> described_stack(const Memory& memory, std::uint64_t page_bytes, Address descriptor) {
   std::array<std::uint64_t, descriptor_words> words;
   const std::size_t size = memory.read_some(descriptor, std::as_writable_bytes(std::span(words)));
   for (std::size_t i = 3; (i + 2) * 8 <= size; ++i) {
@@ -27,14 +26,15 @@ std::optional<AddressRange> described_stack(const Memory& memory, Address descri
   return std::nullopt;
 }
 
-// All stacks whose descriptors begin in this page.
-void search_page(const Memory& memory, Address page, std::vector<AddressRange>& stacks) {
-  std::array<std::uint64_t, words_per_page> words;
-  if (!memory.read(page, std::as_writable_bytes(std::span(words)))) return;
+// All stacks whose descriptors begin in this page. `words`: as many as a page has.
+void search_page(const Memory& memory, Address page, std::span<std::uint64_t> words,
+                 std::vector<AddressRange>& stacks) {
+  if (!memory.read(page, std::as_writable_bytes(words))) return;
   for (std::size_t i = 0; i + 2 < words.size(); i += descriptor_alignment / 8) {
     const Address descriptor = page + 8 * i;
     if (words[i] != descriptor || words[i + 2] != descriptor) continue;
-    if (const std::optional<AddressRange> stack = described_stack(memory, descriptor)) stacks.push_back(*stack);
+    if (const std::optional<AddressRange> stack = described_stack(memory, 8 * words.size(), descriptor))
+      stacks.push_back(*stack);
   }
 }
 
@@ -48,13 +48,14 @@ std::vector<AddressRange> find_thread_stacks(const Memory& memory, const Residen
     if (one.mapping.path == "[stack]") stacks.push_back({one.mapping.start, one.mapping.end});
   }
   const std::vector<AddressRange> places = resident.anonymous_memory(taken);
-  std::size_t left = most_searched;
+  std::vector<std::uint64_t> words(resident.page_bytes / 8);
+  std::uint64_t left = most_searched / resident.page_bytes;
   for (const AddressRange& place : places) {
     resident.visit_pages(place, [&](Address page) -> Address {
       if (left == 0) return 0;
       --left;
-      search_page(memory, page, stacks);
-      return page + page_bytes;
+      search_page(memory, page, words, stacks);
+      return page + resident.page_bytes;
     });
   }
   sort_and_join(stacks);

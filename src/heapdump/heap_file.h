@@ -20,7 +20,7 @@ namespace luaspy {
 // Memory that remembers which pages were read.
 class UsedPages : public Memory {
  public:
-  static constexpr Address page_size = 4096;
+  static constexpr Address page_size = smallest_page;
 
   // `image` must outlive it.
   explicit UsedPages(const MemoryImage& image);

@@ -45,7 +45,7 @@ struct Reach {
 // (StateFields::may_be_main). Such words are rare enough to examine each of them.
 void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space, std::uint64_t most,
                                  const std::function<bool(const MainThread&)>& visit) const {
-  constexpr std::size_t chunk = 1 << 20, page = 4096, most_gaps = 4096;
+  constexpr std::size_t chunk = 1 << 20, most_gaps = 4096;
   Reach reach, short_reach;
   for (const Lua* const row : rows_) (row->state().short_reference ? short_reach : reach).add(row->state());
   std::size_t read = 0, unreadable = 0;
@@ -61,7 +61,7 @@ void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space
       // mapping with a heap.
       next = at + part.size();
       if (readable < part.size() && ++unreadable <= most_gaps)
-        next = std::min(next, (at + readable) / page * page + page);
+        next = std::min(next, page_start(at + readable) + smallest_page);
       read += next - at;
       part = part.first(readable);
       const Piece piece(memory, at, part);

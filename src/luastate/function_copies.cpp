@@ -21,9 +21,8 @@ bool FunctionCopier::LimitedReads::read(Address address, std::span<std::byte> in
   if (into.empty()) return true;
   if (reads_left_ == 0) return false;
   --reads_left_;
-  constexpr Address page_size = 4096;
-  for (Address page = address / page_size; page <= (address + into.size() - 1) / page_size; ++page) {
-    Address& seen = seen_[page % seen_.size()];
+  for (Address page = page_start(address); page <= address + into.size() - 1; page += smallest_page) {
+    Address& seen = seen_[page / smallest_page % seen_.size()];
     if (seen == page) continue;
     if (pages_left_ == 0) return false;
     --pages_left_;

@@ -88,7 +88,7 @@ class FunctionCopier {
    private:
     static constexpr std::size_t most_reads = 8192, most_pages = 256;
     const Memory& memory_;
-    mutable std::array<Address, 2 * most_pages> seen_{};  // by page number, modulo the size
+    mutable std::array<Address, 2 * most_pages> seen_{};  // by page, modulo the size
     mutable std::size_t reads_left_ = most_reads, pages_left_ = most_pages;
   };
 

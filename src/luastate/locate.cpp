@@ -11,11 +11,8 @@ namespace {
 constexpr std::size_t chunk_words = 64;  // number of stack words tested in one batch
 constexpr int chain_limit = 1024;
 
-constexpr Address page_size = 4096;
-Address page_of(Address address) { return address & ~(page_size - 1); }
-
 // Index of the entry for an address's page in a table of Locator::most_unreadable.
-std::size_t unreadable_slot(Address address) { return (address / page_size * 0x9e3779b97f4a7c15) >> 56; }
+std::size_t unreadable_slot(Address address) { return (address / smallest_page * 0x9e3779b97f4a7c15) >> 56; }
 
 }  // namespace
 
@@ -69,7 +66,7 @@ bool Locator::worth_reading(Address word) const {
   if (range == nullptr || range->use == Range::Use::writable) return true;
   if (range->use == Range::Use::no_data) return false;
   const Unreadable& known = unreadable_[unreadable_slot(word)];
-  return known.page != page_of(word) || known.again_at <= looks_;
+  return known.page != page_start(word) || known.again_at <= looks_;
 }
 
 void Locator::note_unreadable(Address word) {
@@ -77,7 +74,7 @@ void Locator::note_unreadable(Address word) {
   if (range == nullptr || range->use != Range::Use::reserved) return;
   constexpr unsigned most_doublings = 10;
   Unreadable& known = unreadable_[unreadable_slot(word)];
-  if (known.page != page_of(word)) known = {page_of(word), 0, 0};
+  if (known.page != page_start(word)) known = {page_start(word), 0, 0};
   known.again_at = looks_ + (1u << known.failures);
   known.failures = std::min(known.failures + 1, most_doublings);
 }

@@ -6,8 +6,8 @@
 namespace luaspy {
 namespace {
 
-constexpr Address page_of(Address address) { return address & ~Address{Snapshot::page_size - 1}; }
 constexpr std::size_t blocks_of_page = Snapshot::page_size / Snapshot::block_size;
+static_assert(blocks_of_page == 64, "a block is a bit of a word");
 
 // The blocks of the page that the `size` bytes at `address` touch. All bytes are in the same page.
 constexpr std::uint64_t blocks_of(Address address, std::size_t size) {
@@ -53,7 +53,7 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
                     to = from + static_cast<Address>(count) * block_size;
       blocks &= count == blocks_of_page ? 0 : ~(((std::uint64_t{1} << count) - 1) << first);
       // Blocks of one page always join one range: a page has only one place in the pool.
-      if (start != 0 && (from - end <= gap || page_of(from) == page_of(end - 1))) {
+      if (start != 0 && (from - end <= gap || page_start(from) == page_start(end - 1))) {
         end = to;
         continue;
       }
@@ -78,7 +78,7 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
 void Snapshot::add_range(Address start, Address end) {
   const std::size_t at = used_;
   (void)room(end - start);
-  for (Address page = page_of(start); page < end; page += page_size) {
+  for (Address page = page_start(start); page < end; page += page_size) {
     const Address from = std::max(start, page), to = std::min(end, page + page_size);
     pages_.push_back({page, at + (page - start), blocks_of(from, to - from)});
   }
@@ -94,7 +94,7 @@ std::byte* Snapshot::room(std::size_t size) const {
 bool Snapshot::read(Address address, std::span<std::byte> into) const {
   if (address + into.size() < address) return false;
   while (!into.empty()) {
-    std::size_t count = std::min(into.size(), page_of(address) + page_size - address);
+    std::size_t count = std::min(into.size(), page_start(address) + page_size - address);
     if (address >= stack_start_ - below_ && address < stack_start_ + stack_size_) {
       count = std::min(into.size(), stack_start_ + stack_size_ - address);
       std::memcpy(into.data(), stack_.data() + (address + red_zone_ - stack_start_), count);
@@ -110,8 +110,8 @@ bool Snapshot::read(Address address, std::span<std::byte> into) const {
 void Snapshot::read_batch(std::span<Request> requests) const {
   requests_.clear();
   for (Request& request : requests) {
-    const bool in_page = page_of(request.address + request.into.size() - 1) == page_of(request.address);
-    const Page* const page = in_page ? find(page_of(request.address)) : nullptr;
+    const bool in_page = page_start(request.address + request.into.size() - 1) == page_start(request.address);
+    const Page* const page = in_page ? find(page_start(request.address)) : nullptr;
     const bool here = page != nullptr && (blocks_of(request.address, request.into.size()) & ~page->valid) == 0;
     request.done = (here || !open_) && read(request.address, request.into);
     if (!here && open_) requests_.push_back(request);
@@ -128,7 +128,7 @@ void Snapshot::read_batch(std::span<Request> requests) const {
 
 bool Snapshot::read_piece(Address address, std::span<std::byte> into) const {
   const std::uint64_t blocks = blocks_of(address, into.size());
-  const Page* const page = provide(page_of(address), blocks);
+  const Page* const page = provide(page_start(address), blocks);
   if (page == nullptr) return false;
   page->used |= blocks;
   std::memcpy(into.data(), pool_.data() + (page->offset + (address - page->address)), into.size());
@@ -138,10 +138,10 @@ bool Snapshot::read_piece(Address address, std::span<std::byte> into) const {
 void Snapshot::touch(Address address, std::size_t size) const {
   const Address end = address + size;
   while (address < end) {
-    const std::size_t count = std::min<Address>(end, page_of(address) + page_size) - address;
+    const std::size_t count = std::min<Address>(end, page_start(address) + page_size) - address;
     const std::uint64_t blocks = blocks_of(address, count);
     const bool in_stack = address >= stack_start_ && address + count <= stack_start_ + stack_size_;
-    if (const Page* const page = in_stack ? nullptr : provide(page_of(address), blocks)) page->used |= blocks;
+    if (const Page* const page = in_stack ? nullptr : provide(page_start(address), blocks)) page->used |= blocks;
     address += count;
   }
 }

@@ -17,7 +17,7 @@ namespace luaspy {
 
 class Snapshot : public Memory {
  public:
-  static constexpr std::size_t page_size = 4096;
+  static constexpr std::size_t page_size = smallest_page;
   static constexpr std::size_t block_size = 64;  // use of a page is recorded in blocks
 
   // Which blocks of a page were used recently: bit i is block i.

@@ -39,6 +39,16 @@ bool VmFrames::follows_a_call(Address address) const {
   return machine_.code.call_before(address, before).kind != CallSite::Kind::none;
 }
 
+std::optional<Address> VmFrames::return_address(const NativeFrame& from, const VmCode& vm, Address cfa, unsigned built,
+                                                const Memory& stack) const {
+  const auto saved = std::ranges::find(vm.saved, Registers::pc_number, &VmCode::Saved::number);
+  const bool is_saved = saved != vm.saved.end() && saved->below <= built;
+  const std::optional<Address> address = machine_.return_address(
+      from.registers, cfa - machine_.bytes_on_return(), is_saved ? std::optional(cfa - saved->below) : std::nullopt,
+      stack);
+  return address && follows_a_call(*address) ? address : std::nullopt;
+}
+
 bool VmFrames::leave(Address cframe, const VmCode& vm, const Memory& stack, Registers& caller) {
   const Address cfa = cframe + vm.frame_size;
   for (const VmCode::Saved& saved : vm.saved) {
@@ -61,7 +71,7 @@ bool VmFrames::step(const NativeFrame& from, const Memory& stack, Registers& cal
   if (const std::optional<unsigned> depth = vm != nullptr && from.step == Step::registers ? vm->depth_at(from.pc)
                                                                                           : std::nullopt) {
     const Address cfa = from.sp + *depth;
-    if (const std::optional<Address> address = stack.get<Address>(cfa - 8); address && follows_a_call(*address)) {
+    if (const std::optional<Address> address = return_address(from, *vm, cfa, *depth, stack)) {
       // A register that is not pushed yet, or already popped, still holds its value.
       for (const VmCode::Saved& saved : vm->saved) {
         if (saved.below > *depth) continue;
@@ -76,14 +86,14 @@ bool VmFrames::step(const NativeFrame& from, const Memory& stack, Registers& cal
   const auto nearest = std::ranges::lower_bound(cframes_, from.sp);
   if (vm != nullptr && (nearest == cframes_.end() || *nearest != from.sp)) {
     // The frame is built, but not in the chain yet or no longer: then sp points at it.
-    const std::optional<Address> address = stack.get<Address>(from.sp + vm->frame_size - 8);
-    if (address && follows_a_call(*address)) return leave(from.sp, *vm, stack, caller);
+    if (return_address(from, *vm, from.sp + vm->frame_size, vm->frame_size, stack))
+      return leave(from.sp, *vm, stack, caller);
   }
   if (nearest == cframes_.end()) return false;
   for (const VmCode* const other : native_.vms()) {
     if (vm != nullptr && other != vm) continue;
-    const std::optional<Address> address = stack.get<Address>(*nearest + other->frame_size - 8);
-    if (vm == nullptr && !(address && follows_a_call(*address))) continue;
+    if (vm == nullptr && !return_address(from, *other, *nearest + other->frame_size, other->frame_size, stack))
+      continue;
     if (vm == nullptr || on_trace_) {
       for (const VmCode::SavedByTraces& saved : other->saved_by_traces) {
         const std::optional<Address> value = stack.get<Address>(*nearest + static_cast<Address>(saved.above));

@@ -34,6 +34,10 @@ class VmFrames : public FrameRule {
   // Sets the caller's registers as they are after leaving the C frame at `cframe`. False if that
   // has no return address.
   static bool leave(Address cframe, const VmCode& vm, const Memory& stack, Registers& caller);
+  // The return address of a C frame below `cfa`, of which `built` bytes exist; nullopt if that is no
+  // address after a call.
+  std::optional<Address> return_address(const NativeFrame& from, const VmCode& vm, Address cfa, unsigned built,
+                                        const Memory& stack) const;
   bool follows_a_call(Address address) const;
   bool meets_trace(const NativeFrame& frame) const;
 

@@ -44,6 +44,8 @@ bool Failure::not_implemented() const { return code == ENOSYS; }
 bool Failure::not_found() const { return code == ENOENT; }
 std::string Failure::text() const { return std::strerror(code); }
 
+std::size_t page_size() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
 FileDescriptor open_file(const std::string& path, int flags, Failure* failure) {
   FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0666));
   if (failure != nullptr) *failure = failure_if(!file);

@@ -35,6 +35,10 @@ struct Failure {
   std::string text() const;
 };
 
+// Bytes in a page of the kernel that luaspy runs on, and so of every live target (Machine::page_sizes).
+// May be called by signal handlers.
+std::size_t page_size();
+
 FileDescriptor open_file(const std::string& path, int flags, Failure* failure = nullptr);
 // Uses openat2(2): `path`, including a leading "/" and all symbolic links, is resolved as in a
 // process whose root is `root`.

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <cstdint>
 
+#include "system/calls.h"
+
 namespace luaspy::system {
 namespace {
 
@@ -50,7 +52,7 @@ void handle(int signal, void (*handler)(int)) {
 // reads as zeros.
 void on_missing_page(int, siginfo_t* info, void*) {
   const int error = errno;
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t page = page_size();
   void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(info->si_addr) / page * page);
   const bool put = info->si_code == BUS_ADRERR &&
                    ::mmap(address, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;

@@ -29,8 +29,11 @@ struct Rule {
 };
 
 struct Rules {
-  // Registers without a rule keep their value; the return address must have a rule.
-  Rules() { return_address.kind = Rule::Kind::undefined; }
+  // Registers without a rule keep their value: with a link register, the return address is in it, too.
+  // Without one, the return address must have a rule.
+  explicit Rules(const Machine& machine) {
+    if (machine.link_register == Machine::no_register) return_address.kind = Rule::Kind::undefined;
+  }
   enum class Cfa : std::uint8_t { unknown, offset, expression } cfa = Cfa::unknown;
   std::uint64_t cfa_register = 0;
   std::int64_t cfa_offset = 0;
@@ -50,7 +53,8 @@ struct Rules {
 // DWARF 5, 6.4.2: executes the instructions of a CIE and an FDE that apply at one pc.
 class Interpreter {
  public:
-  Interpreter(const Machine& machine, const CallFrameEntry& entry) : machine_(machine), entry_(entry) {}
+  Interpreter(const Machine& machine, const CallFrameEntry& entry)
+      : machine_(machine), entry_(entry), rules_(machine), initial_(machine) {}
 
   // False if the instructions are invalid or too many.
   bool run(Address pc) {
@@ -294,8 +298,10 @@ bool put_slots(const Machine& machine, const Rules& rules, FrameRow& row) {
   std::int32_t lowest = 0, highest = std::numeric_limits<std::int32_t>::min();
   const std::size_t count = machine.callee_saved.size();
   for (std::size_t i = 0; i <= count; ++i) {
-    const std::optional<FrameRow::Slot> slot = slot_of(machine, i < count ? rules.saved[i] : rules.return_address);
+    std::optional<FrameRow::Slot> slot = slot_of(machine, i < count ? rules.saved[i] : rules.return_address);
     if (!slot) return false;
+    if (i == count && slot->where == FrameRow::Where::same && machine.link_register != Machine::no_register)
+      slot = FrameRow::Slot{0, machine.link_register, FrameRow::Where::in_register};
     (i < count ? row.saved[i] : row.return_address) = *slot;
     if (slot->where == FrameRow::Where::at_cfa)
       lowest = std::min(lowest, slot->offset), highest = std::max(highest, slot->offset);

@@ -16,8 +16,6 @@ namespace {
 constexpr std::size_t copy_limit = 256 << 20;
 constexpr std::size_t most_code = 256 << 20, most_targets = 8 << 20;  // bytes searched for calls; calls found: 64 MiB
 
-Address round_down(Address address) { return address & ~Address{4095}; }
-
 }  // namespace
 
 Module::~Module() { unmap_file(); }
@@ -81,8 +79,8 @@ bool Module::copy_from(const Memory& memory, const std::vector<Mapping>& mapping
         !memory.read(mapping.start, {copy_.data() + (mapping.start - start), mapping.end - mapping.start})) {
       // A page beyond the file's end cannot be read; the rest can.
       bool any = false;
-      for (Address page = mapping.start; page < mapping.end; page += 4096)
-        any |= memory.read(page, {copy_.data() + (page - start), 4096});
+      for (Address page = mapping.start; page < mapping.end; page += smallest_page)
+        any |= memory.read(page, {copy_.data() + (page - start), smallest_page});
       if (!any) missing_.push_back({mapping.start, mapping.end});
     }
   }
@@ -103,7 +101,8 @@ bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
   const Mapping& first = mappings.front();
   bool have_bias = false;
   for (const ProgramHeader& header : headers->segments) {
-    if (header.type == PT_LOAD && !have_bias && round_down(header.offset) <= first.offset &&
+    // The mapping begins with the page that the segment begins in, however large the kernel's pages are.
+    if (header.type == PT_LOAD && !have_bias && header.offset < first.offset + (first.end - first.start) &&
         header.offset + header.file_size > first.offset) {
       bias_ = first.start - first.offset + header.offset - header.address;
       have_bias = true;

@@ -253,8 +253,9 @@ bool Unwinder::begins_stack(const NativeFrame& frame, const Memory& stack) const
   if (!module->read(frame.function, code)) return false;
   const std::optional<std::int64_t> depth = machine_.code.depth_of_straight_code(code);
   if (!depth) return false;
-  const std::optional<Address> word = stack.get<Address>(frame.sp + static_cast<Address>(*depth));
-  return word && match_return(*word, frame) == Match::none;
+  const Address entry_sp = frame.sp + static_cast<Address>(*depth);
+  const std::optional<Address> address = machine_.return_address(frame.registers, entry_sp, {}, stack);
+  return address && match_return(*address, frame) == Match::none;
 }
 
 // makecontext makes a fiber's outermost function return to the start of __start_context.
@@ -286,29 +287,34 @@ bool Unwinder::step_by_code(const NativeFrame& from, const Memory& stack, Regist
   if (!module->read(from.function, code)) return false;
   const std::optional<FrameShape> shape = machine_.code.shape_of_frame(code, code.size());
   if (!shape) return false;
-  Address slot = from.sp + static_cast<Address>(shape->depth);
+  Address entry_sp = from.sp + static_cast<Address>(shape->depth);
   const unsigned frame_pointer = machine_.frame_pointer();
   if (shape->frame_pointer && from.registers.knows(frame_pointer))
-    slot = from.registers[frame_pointer] + static_cast<Address>(*shape->frame_pointer);
-  const std::optional<Address> address = stack.get<Address>(slot);
-  if (slot < from.sp || !address) return false;
+    entry_sp = from.registers[frame_pointer] + static_cast<Address>(*shape->frame_pointer);
+  if (entry_sp < from.sp) return false;
+  const auto slot_of = [&](const FrameShape::Saved& saved) { return entry_sp - static_cast<Address>(saved.below); };
+  const auto link = std::ranges::find(shape->saved, machine_.link_register, &FrameShape::Saved::number);
+  const std::optional<Address> address = machine_.return_address(
+      from.registers, entry_sp, link != shape->saved.end() ? std::optional(slot_of(*link)) : std::nullopt, stack);
+  if (!address) return false;
   if (match_return(*address, from) == Match::none && !begins_function(*address)) return false;
   caller = {};
   for (const unsigned number : machine_.callee_saved) {
     if (from.registers.knows(number)) caller.set(number, from.registers[number]);
   }
   for (const FrameShape::Saved& saved : shape->saved) {
-    if (const std::optional<Address> value = stack.get<Address>(slot - static_cast<Address>(saved.below)))
-      caller.set(saved.number, *value);
+    const std::optional<Address> value = stack.get<Address>(slot_of(saved));
+    if (value && saved.number != machine_.link_register) caller.set(saved.number, *value);
   }
   caller.set_pc(*address);
-  caller.set_sp(slot + 8);
+  caller.set_sp(entry_sp + machine_.bytes_on_return());
   return true;
 }
 
-// The frame pointer comes first, if it leads to a frame: 8 bytes above it is the return address of
-// the call of `from`'s function. Next is the nearest word above sp that is certainly such an
-// address; otherwise, the nearest that may be one.
+// A link register that has the return address of the call of `from`'s function comes first: the function
+// calls nothing, or has not yet. Next is the frame pointer, if it leads to a frame: 8 bytes above it is
+// that return address. Next is the nearest word above sp that is certainly such an address; otherwise,
+// the nearest that may be one.
 bool Unwinder::step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const {
   constexpr std::size_t words_to_scan = 1024;  // 8 KiB: larger frames have been seen only where there is call frame
                                                // information
@@ -322,11 +328,21 @@ bool Unwinder::step_by_scan(const NativeFrame& from, const Memory& stack, Regist
       caller.set(machine_.frame_pointer(), *saved);
     return true;
   };
+  std::optional<Address> in_frame;  // the return address that the frame pointer leads to
   const Address frame_pointer = from.registers[machine_.frame_pointer()];
-  if (from.registers.knows(machine_.frame_pointer()) && frame_pointer >= from.sp && frame_pointer % 8 == 0) {
-    const std::optional<Address> address = stack.get<Address>(frame_pointer + 8);
-    if (address && match_return(*address, from) == Match::strong) return take(frame_pointer + 8, *address);
+  if (from.registers.knows(machine_.frame_pointer()) && frame_pointer >= from.sp && frame_pointer % 8 == 0)
+    in_frame = stack.get<Address>(frame_pointer + 8);
+  const bool has_link = machine_.link_register != Machine::no_register;
+  const Address link = has_link ? from.registers[machine_.link_register] : 0;
+  if (link != 0 && link != in_frame && function(link - 1).start != from.function &&
+      match_return(link, from) == Match::strong) {
+    caller = {};
+    caller.set_pc(link);
+    caller.set_sp(from.sp);
+    if (frame_pointer != 0) caller.set(machine_.frame_pointer(), frame_pointer);
+    return true;
   }
+  if (in_frame && match_return(*in_frame, from) == Match::strong) return take(frame_pointer + 8, *in_frame);
   Address weak_slot = 0, weak_address = 0;
   for (std::size_t i = 0; i < words_to_scan; ++i) {
     const Address slot = ((from.sp + 7) & ~Address{7}) + 8 * i;

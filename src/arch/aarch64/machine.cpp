@@ -1,5 +1,7 @@
 #include "arch/aarch64/machine.h"
 
+#include "arch/aarch64/calls.h"
+
 namespace luaspy::aarch64 {
 namespace {
 
@@ -24,6 +26,9 @@ constexpr std::array<std::uint8_t, 11> callee_saved = {x(19), x(20), x(21), x(22
                                                        x(25), x(26), x(27), x(28), x(29)};
 static_assert(callee_saved.size() <= Machine::most_callee_saved && names.size() <= Registers::most);
 
+// The kernel is built for one of these (arch/arm64/Kconfig, ARM64_4K_PAGES and so on).
+constexpr std::array<std::uint32_t, 3> page_sizes = {4096, 16384, 65536};
+
 constexpr Machine described = {
     .name = "aarch64",
     .title = "AArch64",
@@ -35,13 +40,21 @@ constexpr Machine described = {
     .frame_pointer_place = 10,
     .first_arguments = {x(0), x(1), x(2), x(3)},  // AAPCS64, 6.8.2
     .result = x(0),                               // 6.9
-    .return_address = x(30),                      // 6.1.1: LR
+    .link_register = x(30),                       // 6.1.1: LR
     .red_zone = 0,                                // AAPCS64, universal stack constraints
+    .page_sizes = page_sizes,
     // vm_arm64.dasc. BASE is callee-saved, so it stays there around calls. Instead of DISPATCH there
     // is GL, the global_State.
     .luajit = {.base = x(19), .c_base = x(19), .pc = x(21), .dispatch = x(22)},
     .kernel = {},
-    .code = {},
+    .code =
+        {
+            .alignment = instruction_bytes,
+            .call_bytes = instruction_bytes,
+            .call_before = call_before,
+            .direct_call_at = direct_call_at,
+            .direct_jump_at = direct_jump_at,
+        },
 };
 
 }  // namespace

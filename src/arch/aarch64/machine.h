@@ -1,6 +1,6 @@
 #pragma once
-// AArch64: its registers only, for saved stops. Its instructions cannot be read, and luaspy does not
-// run on it.
+// AArch64: its registers and calls, for saved stops. luaspy does not run on it: how its kernel hands out
+// registers is not described, nor is what else instructions do.
 
 #include "arch/machine.h"
 

@@ -51,6 +51,8 @@ constexpr std::array<Machine::Kernel::Perf, register_count> perf = {{{0, rax},
                                                                      {22, r14},
                                                                      {23, r15}}};
 
+constexpr std::array<std::uint32_t, 1> page_sizes = {4096};  // Intel SDM vol. 3, 4.2; larger ones are huge pages
+
 constexpr Machine described = {
     .name = "x86_64",
     .title = "x86-64",
@@ -60,10 +62,11 @@ constexpr Machine described = {
     .dwarf_return_address = 16,
     .callee_saved = callee_saved_registers,
     .frame_pointer_place = 1,
-    .first_arguments = {rdi, rsi, rdx, rcx},                             // System V x86-64 ABI, 3.2.3
-    .result = rax,                                                       // 3.2.3
-    .return_address = Machine::no_register,                              // 3.2.2
-    .red_zone = 128,                                                     // 3.2.2
+    .first_arguments = {rdi, rsi, rdx, rcx},  // System V x86-64 ABI, 3.2.3
+    .result = rax,                            // 3.2.3
+    .link_register = Machine::no_register,    // 3.2.2
+    .red_zone = 128,                          // 3.2.2
+    .page_sizes = page_sizes,
     .luajit = {.base = rdx, .c_base = rbp, .pc = rbx, .dispatch = r14},  // vm_x64.dasc, vm_x86.dasc
     .kernel =
         {

@@ -37,7 +37,7 @@ std::vector<std::uint8_t> buckets_of(const Memory& memory, const LuajitLayout& l
 // lj_ccallback.c, callback_slot_new: the table grows up to CALLBACK_MAX_SLOT. It is made together with the callbacks'
 // machine code, which is a page or more.
 bool may_be_callbacks(const Memory& memory, Address cbid) {
-  constexpr std::uint32_t most = 1 << 14, code_alignment = 4096;
+  constexpr std::uint32_t most = 1 << 14, code_alignment = 4096;  // LJ_PAGESIZE
   constexpr std::size_t code_before = 8, topid = std::size_t{cts_fields::sizeid} + 4;
   std::array<std::byte, code_before + topid + 4> bytes;
   if (!memory.read(cbid - code_before, bytes)) return false;

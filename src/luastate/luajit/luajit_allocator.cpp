@@ -14,9 +14,10 @@ constexpr std::size_t m_smallmap = 0, m_topsize = 16, m_top = 32, m_smallbins = 
 // Flags of malloc_chunk.head, and a head with both and the size of a word: a fencepost.
 constexpr std::uint64_t prev_in_use = 1, in_use = 2, head_flags = 3, fencepost = 11;
 constexpr std::uint64_t chunk_header = 16, smallest_chunk = 32, chunk_alignment = 8;
-constexpr std::uint64_t top_foot = 64;      // TOP_FOOT_SIZE
-constexpr std::uint64_t longest_tail = 64;  // of a full segment, from the first fencepost to its end
-constexpr std::uint64_t direct_foot = 32;   // DIRECT_FOOT_PAD
+constexpr std::uint64_t top_foot = 64;       // TOP_FOOT_SIZE
+constexpr std::uint64_t longest_tail = 64;   // of a full segment, from the first fencepost to its end
+constexpr std::uint64_t direct_foot = 32;    // DIRECT_FOOT_PAD
+constexpr std::uint64_t luajit_page = 4096;  // LJ_PAGESIZE (lj_arch.h), whatever the kernel's pages are
 constexpr std::size_t most_segments = 1 << 18;
 
 // init_bins(), insert_small_chunk(): where the bit in smallmap is set, the chunks at both ends of a
@@ -68,11 +69,11 @@ std::vector<AddressRange> mapped_chunks(const Memory& memory, const ResidentMemo
       const bool read = memory.read(chunk, std::as_writable_bytes(std::span(words)));
       const std::uint64_t size = words[1] & ~head_flags, all = size + direct_foot;
       const bool may_be = read && words[0] == 1 && (words[1] & head_flags) == in_use && size < place.end - chunk &&
-                          all % page_bytes == 0 && all <= place.end - chunk;
+                          all % luajit_page == 0 && all <= place.end - chunk;
       const bool is_one = may_be && memory.get<std::uint64_t>(chunk + size + 8) == fencepost &&
                           memory.get<std::uint64_t>(chunk + size + 16) == std::uint64_t{0};
       if (is_one) chunks.push_back({chunk, chunk + all});
-      return chunk + (is_one ? all : page_bytes);
+      return chunk + (is_one ? all : resident.page_bytes);
     });
   }
   return chunks;
@@ -92,8 +93,8 @@ std::vector<AddressRange> machine_code(const Memory& memory, const ResidentMemor
         std::uint64_t size;
       };
       const std::optional<Link> link = memory.get<Link>(area);
-      if (!link || link->size == 0 || link->size % page_bytes != 0 || link->size > mapping.end - area ||
-          link->next % page_bytes != 0)
+      if (!link || link->size == 0 || link->size % luajit_page != 0 || link->size > mapping.end - area ||
+          link->next % luajit_page != 0)
         break;
       areas.push_back({area, area + link->size});
       followed.push_back(link->next);
@@ -130,8 +131,8 @@ std::optional<AllocatorMemory> luajit_allocator(const Memory& memory, const Luaj
   Address next = state + m_seg;
   while (next != 0) {
     const std::optional<Segment> segment = memory.get<Segment>(next);
-    if (!segment || found.segments.size() == most_segments || segment->base % page_bytes != 0 ||
-        segment->size % page_bytes != 0 || segment->size >= address_limit ||
+    if (!segment || found.segments.size() == most_segments || segment->base % luajit_page != 0 ||
+        segment->size % luajit_page != 0 || segment->size >= address_limit ||
         !space.is_writable({segment->base, segment->base + segment->size}))
       return std::nullopt;
     const AddressRange range{segment->base, segment->base + segment->size};

@@ -17,13 +17,13 @@ namespace luaspy {
 
 struct VmCode {
   Address start = 0, end = 0;
-  unsigned frame_size = 0;  // CFRAME_SIZE: from cframe to the caller's sp, return address included
+  unsigned frame_size = 0;  // CFRAME_SIZE: from cframe to the caller's sp
   struct Saved {
     unsigned number;  // of a register
     unsigned below;   // bytes
   };
-  // What the frame has of its caller: callee-saved registers and the return address (as pc), each so
-  // far below the caller's sp.
+  // What the frame has of its caller: callee-saved registers and the return address (as pc; from a
+  // link register, if there is one), each so far below the caller's sp.
   std::vector<Saved> saved;
   struct SavedByTraces {
     unsigned number;

@@ -22,6 +22,10 @@ TEST_CASE("a processor's registers have names, and numbers that fit into Registe
     CHECK(std::ranges::all_of(machine->callee_saved, is_general));
     CHECK(std::ranges::all_of(machine->first_arguments, is_general));
     CHECK(machine->frame_pointer_place < machine->callee_saved.size());
+    CHECK((machine->link_register == Machine::no_register || is_general(machine->link_register)));
+    CHECK(machine->page_sizes[0] == smallest_page);
+    CHECK(std::ranges::is_sorted(machine->page_sizes));
+    CHECK(std::ranges::all_of(machine->page_sizes, [](std::uint32_t size) { return size % smallest_page == 0; }));
     const Machine::Luajit& vm = machine->luajit;
     CHECK((is_general(vm.base) && is_general(vm.c_base) && is_general(vm.pc) && is_general(vm.dispatch)));
     // Each register has a number in DWARF, and only one.
@@ -31,6 +35,9 @@ TEST_CASE("a processor's registers have names, and numbers that fit into Registe
     CHECK(machine->of_dwarf(count) == Machine::no_register);
     CHECK(machine->of_dwarf(~std::uint64_t{0}) == Machine::no_register);
   }
+  CHECK(find_machine("aarch64")->page_bytes(16384) == 16384);
+  CHECK(find_machine("aarch64")->page_bytes(12345) == smallest_page);
+  CHECK(find_machine("x86_64")->page_bytes(16384) == smallest_page);
   CHECK(find_machine("") == nullptr);
   CHECK(find_machine("x86") == nullptr);
   CHECK(find_machine(own_machine().name) == &own_machine());

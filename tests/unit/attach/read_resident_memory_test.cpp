@@ -10,18 +10,20 @@ namespace {
 constexpr std::uint64_t present = std::uint64_t{1} << 63, swapped = std::uint64_t{1} << 62,
                         of_file = std::uint64_t{1} << 61, exclusive = std::uint64_t{1} << 56;
 
-std::vector<PageEntry> pages_of(const ResidentMapping& mapping, std::initializer_list<std::uint64_t> words) {
-  std::vector<PageEntry> entries;
-  Address page = mapping.mapping.start;
-  for (const std::uint64_t word : words) entries.push_back({page, word}), page += 4096;
-  return entries;
-}
-
-ResidentMapping mapping_of(std::uint64_t pages, std::uint64_t resident) {
+// The resident pages of a mapping that begins at 0x10000 and has a page for each word. `resident`: how many
+// pages smaps counts.
+std::vector<AddressRange> pages_of(std::initializer_list<std::uint64_t> words, std::uint64_t resident,
+                                   std::uint64_t page_bytes = 4096) {
+  ResidentMemory memory;
+  memory.page_bytes = page_bytes;
   ResidentMapping mapping;
-  mapping.mapping.start = 0x10000, mapping.mapping.end = 0x10000 + pages * 4096;
-  mapping.rss = resident * 4096;
-  return mapping;
+  mapping.mapping.start = 0x10000, mapping.mapping.end = 0x10000 + words.size() * page_bytes;
+  mapping.rss = resident * page_bytes;
+  std::vector<PageEntry> entries;
+  for (const std::uint64_t word : words) entries.push_back({0x10000 + entries.size() * page_bytes, word});
+  add_pages(memory, mapping, entries);
+  CHECK(mapping.pages_known);
+  return memory.pages;
 }
 
 }  // namespace
@@ -71,31 +73,23 @@ TEST_CASE("smaps is parsed, and what does not fit is passed over") {
 }
 
 TEST_CASE("resident pages are joined; pages in swap are none") {
-  ResidentMapping mapping = mapping_of(6, 3);
-  const std::vector<PageEntry> entries = pages_of(mapping,
-                                                  {present | exclusive, present | of_file, 0, swapped, present, 0});
-  std::vector<AddressRange> pages;
-  add_pages(mapping, entries, pages);
-  CHECK(mapping.pages_known);
-  CHECK(pages == std::vector<AddressRange>{{0x10000, 0x12000}, {0x14000, 0x15000}});
+  CHECK(pages_of({present | exclusive, present | of_file, 0, swapped, present, 0}, 3) ==
+        std::vector<AddressRange>{{0x10000, 0x12000}, {0x14000, 0x15000}});
+}
+
+TEST_CASE("a word of the kernel's stands for a page of its size") {
+  CHECK(pages_of({present | exclusive, present | of_file, 0, swapped, present, 0}, 3, 0x4000) ==
+        std::vector<AddressRange>{{0x10000, 0x18000}, {0x20000, 0x24000}});
 }
 
 TEST_CASE("pages of zeros that smaps does not count are left out") {
-  ResidentMapping mapping = mapping_of(5, 3);
-  const std::vector<PageEntry> entries = pages_of(mapping,
-                                                  {present, present | exclusive, present, present | of_file, present});
-  std::vector<AddressRange> pages;
-  add_pages(mapping, entries, pages);
-  CHECK(pages == std::vector<AddressRange>{{0x11000, 0x12000}, {0x13000, 0x15000}});
+  CHECK(pages_of({present, present | exclusive, present, present | of_file, present}, 3) ==
+        std::vector<AddressRange>{{0x11000, 0x12000}, {0x13000, 0x15000}});
 }
 
 TEST_CASE("there are never more pages than smaps counts") {
-  ResidentMapping mapping = mapping_of(4, 2);
-  const std::vector<PageEntry> entries = pages_of(
-      mapping, {present | exclusive, present | exclusive, present | exclusive, present | exclusive});
-  std::vector<AddressRange> pages;
-  add_pages(mapping, entries, pages);
-  CHECK(pages == std::vector<AddressRange>{{0x10000, 0x12000}});
+  CHECK(pages_of({present | exclusive, present | exclusive, present | exclusive, present | exclusive}, 2) ==
+        std::vector<AddressRange>{{0x10000, 0x12000}});
 }
 
 }  // namespace luaspy

@@ -23,6 +23,26 @@ TEST_CASE("a heap of malloc's is walked, with fastbins, caches and chunks mapped
   CHECK(heap_read.bytes_in_use() == 0x290 + 0x1000 + 0x20 + alone_size);
 }
 
+// malloc rounds to the pages of the kernel that the process runs on (malloc.c, sysmalloc_mmap).
+TEST_CASE("chunks mapped alone are whole pages, of whatever size") {
+  using namespace glibc_image;
+  for (const std::uint64_t page_bytes : {0x1000, 0x4000, 0x10000}) {
+    INFO(page_bytes);
+    HeapImage image;
+    image.resident.page_bytes = page_bytes;
+    add_glibc_heap(image, 2 * page_bytes);
+    const CHeap heap_read = read_c_heap(image, image.resident, {});
+    CHECK(heap_read.mapped_chunks == 1);
+    CHECK(heap_read.mapped_bytes == 2 * page_bytes);
+    CHECK(heap_read.doubts.empty());
+  }
+  // Nor is a chunk what is no whole number of them.
+  HeapImage image;
+  image.resident.page_bytes = 0x4000;
+  add_glibc_heap(image, 0x5000);
+  CHECK(read_c_heap(image, image.resident, {}).mapped_chunks == 0);
+}
+
 TEST_CASE("a heap that cannot be walked is not known, and that is said") {
   using namespace glibc_image;
   HeapImage image;

@@ -85,7 +85,8 @@ inline constexpr Address cache = heap, fast = heap + 0x290, cached = fast + 0x20
 }  // namespace glibc_image
 
 // As glibc 2.36 has it: | cache | in a fastbin | in the cache | used | in a bin | used | top |
-inline void add_glibc_heap(HeapImage& image) {
+// `alone_size`: of the chunk that was mapped alone, whole pages.
+inline void add_glibc_heap(HeapImage& image, std::size_t alone_size = glibc_image::alone_size) {
   using namespace glibc_image;
   image.map(data, data_size, "/lib/libc.so.6", 7);
   image.map(heap, heap_size, "[heap]");

@@ -50,6 +50,11 @@ TEST_CASE("a thread's stack is found by its descriptor, also within a bigger map
   HeapImage image;
   add_stack(image);
   CHECK(find_thread_stacks(image, image.resident, {}, {}) == std::vector<AddressRange>{{stack, stack + stack_size}});
+  // Larger pages are searched as a whole; a stack has whole ones.
+  image.resident.page_bytes = 0x4000;
+  CHECK(find_thread_stacks(image, image.resident, {}, {}) == std::vector<AddressRange>{{stack, stack + stack_size}});
+  image.put(descriptor + 0x690, stack + 0x1000), image.put(descriptor + 0x698, stack_size - 0x1000);
+  CHECK(find_thread_stacks(image, image.resident, {}, {}).empty());
   // That is a descriptor's own word, too, but says of no stack.
   HeapImage other;
   other.map(stack, stack_size, "");

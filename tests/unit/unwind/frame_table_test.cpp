@@ -19,66 +19,23 @@
 #include "arch/x86_64/machine.h"
 #include "arch/x86_64/registers.h"
 #include "attach/live_memory.h"
+#include "unit/unwind/file_with_frames.h"
 
 namespace luaspy {
 namespace {
 
 using namespace x86_64;
 
-using Bytes = std::vector<std::uint8_t>;
 using Cfa = FrameRow::Cfa;
 using Where = FrameRow::Where;
 using Slot = FrameRow::Slot;
 
-constexpr Address bias = 0x400000, function = 0x800, function_size = 0x100, header_at = 0x100, frames_at = 0x200;
+constexpr Address bias = 0x400000, function = 0x800, function_size = 0x100;
 
-template <typename T>
-void put(std::vector<std::byte>& file, std::size_t at, T value) {
-  std::memcpy(file.data() + at, &value, sizeof value);
-}
-
-// An entry of .eh_frame: its length, what links it, and its contents, filled up with DW_CFA_nop.
-std::size_t put_entry(std::vector<std::byte>& file, std::size_t at, std::uint32_t link, Bytes contents) {
-  while (contents.size() % 8 != 0) contents.push_back(0);
-  put(file, at, static_cast<std::uint32_t>(contents.size() + 4));
-  put(file, at + 4, link);
-  for (std::size_t i = 0; i < contents.size(); ++i) put(file, at + 8 + i, contents[i]);
-  return at + 8 + contents.size();
-}
-
-// An ELF file without section headers, with one function whose information has `instructions`. It
-// starts with the rules that compilers always write: the CFA is rsp + 8, the return address right
-// below it.
+// With one function, whose information has `instructions`.
 std::vector<std::byte> make_file(const Bytes& instructions, bool signal = false) {
-  std::vector<std::byte> file(0x1000);
-  Elf64_Ehdr header{};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64, header.e_ident[EI_DATA] = ELFDATA2LSB, header.e_ident[EI_VERSION] = EV_CURRENT;
-  header.e_type = ET_DYN, header.e_machine = EM_X86_64, header.e_version = EV_CURRENT;
-  header.e_phoff = sizeof header, header.e_ehsize = sizeof header, header.e_phentsize = sizeof(Elf64_Phdr),
-  header.e_phnum = 2;
-  put(file, 0, header);
-  put(file, sizeof header, Elf64_Phdr{PT_LOAD, PF_R | PF_X, 0, 0, 0, file.size(), file.size(), 0x1000});
-  put(file, sizeof header + sizeof(Elf64_Phdr),
-      Elf64_Phdr{PT_GNU_EH_FRAME, PF_R, header_at, header_at, header_at, 20, 20, 4});
-
-  Bytes cie = {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1};
-  if (signal) cie.insert(cie.begin() + 3, 'S');
-  const std::size_t fde_at = put_entry(file, frames_at, 0, cie);
-  Bytes fde(9);
-  const auto start = static_cast<std::int32_t>(function - (fde_at + 8));
-  const auto size = static_cast<std::int32_t>(function_size);
-  std::memcpy(fde.data(), &start, 4);
-  std::memcpy(fde.data() + 4, &size, 4);
-  fde.insert(fde.end(), instructions.begin(), instructions.end());
-  put_entry(file, fde_at, static_cast<std::uint32_t>(fde_at + 4 - frames_at), fde);
-
-  put(file, header_at, std::uint32_t{0x3b031b01});
-  put(file, header_at + 4, static_cast<std::int32_t>(frames_at - (header_at + 4)));
-  put(file, header_at + 8, std::uint32_t{1});
-  put(file, header_at + 12, static_cast<std::int32_t>(function - header_at));
-  put(file, header_at + 16, static_cast<std::int32_t>(fde_at - header_at));
-  return file;
+  return file_with_frames(EM_X86_64, signal ? x86_64_signal_rules : x86_64_rules,
+                          {{function, function_size, instructions}});
 }
 
 FrameRow row_at(const std::vector<std::byte>& file, Address offset) {
@@ -87,22 +44,6 @@ FrameRow row_at(const std::vector<std::byte>& file, Address offset) {
 }
 
 FrameRow row_of(const Bytes& instructions, Address offset = 0) { return row_at(make_file(instructions), offset); }
-
-class OneStack : public Memory {
- public:
-  explicit OneStack(std::vector<Address> words) : words_(std::move(words)) {}
-  bool read(Address address, std::span<std::byte> into) const override {
-    const auto bytes = std::as_bytes(std::span(words_));
-    if (address < start || address - start > bytes.size() || into.size() > bytes.size() - (address - start))
-      return false;
-    std::memcpy(into.data(), bytes.data() + (address - start), into.size());
-    return true;
-  }
-  static constexpr Address start = 0x7000;
-
- private:
-  std::vector<Address> words_;
-};
 
 NativeFrame frame_at(Address pc, Address sp) {
   NativeFrame frame;
