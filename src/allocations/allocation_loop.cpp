@@ -213,11 +213,11 @@ class AllocationLoop::Loop {
       guard_waits();
       kept_.bursts.reaper.watch(thread->tid(), pid);
       // One that waits now may allocate later.
-      const std::optional<Sample> sample = session.sampler().sample(*thread, true);
-      if (sample && sample->loss == Loss::refused && !was_traced)
+      const std::optional<Sampler::Sampled> sampled = session.sampler().sample(*thread, true);
+      if (sampled && sampled->sample.loss == Loss::refused && !was_traced)
         bursts_.note_refusal(thread->tid(), explain_no_stop(pid));
-      if (sample && sample->loss == Loss::none && !sample->again) {
-        for (const ActiveState& active : session.sampler().reader().active()) learn(session, thread, active);
+      if (sampled && sampled->from != nullptr) {
+        for (const ActiveState& active : sampled->from->active()) learn(session, thread, active);
       }
       if (was_traced) trace_again(thread->tid());
     }

@@ -166,21 +166,22 @@ Bursts::Outcome Bursts::sample(Allocator& allocator, Trap& trap, std::unique_ptr
   AllocationSample found;
   const Looked looked = look(allocator, trap, std::move(stop), found);
   Sampler& sampler = allocator.session.sampler();
-  Sample sample;
+  Sampler::Sampled sampled;
+  Sample& sample = sampled.sample;
   sample.loss = looked.loss;
-  if (sample.loss == Loss::none) sample = sampler.finish(allocator.look, allocator.predicted);
+  if (sample.loss == Loss::none) sampled = sampler.finish(allocator.look, allocator.predicted);
   if (sample.loss != Loss::none) {
     ++counts_.unread;
     sink_.add_loss(sample.loss);
     return Outcome::lost;
   }
   ++counts_.samples;
-  const std::vector<NativeFrame>& natives = sampler.reader().natives();
+  const std::vector<NativeFrame>& natives = sampled.from->natives();
   if (looked.returned && natives.size() > 1) {
     const auto pid = static_cast<Address>(allocator.session.target().process().pid());
     found.use = state_.uses.settle({natives[0].pc, natives[1].pc, pid}, found.block, found.use);
   }
-  for (const ActiveState& active : sampler.reader().active()) loop_.learn(allocator.session, allocator.thread, active);
+  for (const ActiveState& active : sampled.from->active()) loop_.learn(allocator.session, allocator.thread, active);
   const BurstSums& sums = burst.sums;
   state_.usual += sums;
   allocator.usual += sums;

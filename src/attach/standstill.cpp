@@ -13,7 +13,7 @@ Standstill::Standstill(Target& target) : target_(target) {
     target.process().forget_threads();
     const auto& threads = target.process().threads();
     news = forget_ended(threads);
-    for (const auto& thread : threads) news |= !disturbed_ && add(*thread);
+    for (const auto& thread : threads) news |= !disturbed_ && add(thread);
     if (!disturbed_) continue;
     resume();  // one does not stop: it may be waiting for those that stand still
     return;
@@ -21,26 +21,24 @@ Standstill::Standstill(Target& target) : target_(target) {
   disturbed_ = news;
 }
 
-// Listing the threads again has destroyed the objects of those that are gone.
 bool Standstill::forget_ended(const std::vector<std::shared_ptr<Thread>>& threads) {
-  const auto is_gone = [&](const Member& member) {
-    return std::ranges::none_of(threads, [&](const auto& thread) { return thread.get() == member.thread; });
+  const auto is_gone = [&](const HeldThread& member) {
+    return std::ranges::none_of(threads, [&](const auto& thread) { return thread.get() == &member.thread(); });
   };
   return std::erase_if(members_, is_gone) != 0;
 }
 
 // True if the thread was not standing still before.
-bool Standstill::add(Thread& thread) {
-  const auto known = std::ranges::find(members_, &thread, &Member::thread);
-  if (known != members_.end() && known->stop != nullptr) return false;
-  const std::uint64_t run_count = thread.run_count();
-  if (known != members_.end() && run_count != 0 && run_count == known->run_count) return false;
-  Member member{&thread, thread.state(), run_count, nullptr};
-  if (member.state.kind == ThreadState::Kind::ended) return false;
-  if (member.state.kind == ThreadState::Kind::running) {
-    member.stop = std::make_unique<Target::Stop>(target_, thread.tid());
-    if (member.stop->outcome() == Target::Stop::Outcome::ended) return false;
-    disturbed_ |= member.stop->outcome() != Target::Stop::Outcome::stopped;
+bool Standstill::add(const std::shared_ptr<Thread>& thread) {
+  const auto known = std::ranges::find_if(members_,
+                                          [&](const HeldThread& each) { return &each.thread() == thread.get(); });
+  if (known != members_.end() && known->stop() != nullptr) return false;
+  const std::uint64_t run_count = known != members_.end() ? thread->run_count() : 0;
+  if (run_count != 0 && run_count == known->run_count()) return false;
+  HeldThread member(target_, thread);
+  if (!member.stands_still()) {
+    if (member.stop() == nullptr || member.stop()->outcome() == Stop::Outcome::ended) return false;
+    disturbed_ = true;
   }
   if (known != members_.end()) *known = std::move(member);
   else members_.push_back(std::move(member));
@@ -48,21 +46,14 @@ bool Standstill::add(Thread& thread) {
 }
 
 bool Standstill::has_stopped() const {
-  return std::ranges::any_of(members_, [](const Member& member) { return member.stop != nullptr; });
+  return std::ranges::any_of(members_, [](const HeldThread& member) { return member.stop() != nullptr; });
 }
 
-bool Standstill::undisturbed() const {
-  return !disturbed_ && std::ranges::all_of(members_, [](const Member& member) {
-    return member.stop != nullptr ||
-           (member.thread->state() == member.state && member.thread->run_count() == member.run_count);
-  });
-}
+bool Standstill::undisturbed() const { return !disturbed_ && std::ranges::all_of(members_, &HeldThread::has_not_run); }
 
 std::chrono::nanoseconds Standstill::resume() {
   std::chrono::nanoseconds longest{};
-  for (Member& member : members_) {
-    if (member.stop != nullptr) longest = std::max(longest, member.stop->resume());
-  }
+  for (HeldThread& member : members_) longest = std::max(longest, member.resume());
   target_.tracer().let_go_pending();
   return longest;
 }

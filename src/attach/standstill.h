@@ -3,10 +3,9 @@
 // stopped. Sleeping ones are left alone, because a stop would interrupt their system call;
 // undisturbed() checks afterwards whether any of them has run.
 
-#include <memory>
 #include <vector>
 
-#include "attach/target.h"
+#include "attach/held_thread.h"
 
 namespace luaspy {
 
@@ -19,13 +18,7 @@ class Standstill {
   Standstill& operator=(const Standstill&) = delete;
   ~Standstill() { resume(); }
 
-  struct Member {
-    Thread* thread = nullptr;            // owned by the target's Process: valid until that lists its threads again
-    ThreadState state;                   // sleeping: with its sp and pc
-    std::uint64_t run_count = 0;         // sleeping: counted before it was seen to sleep
-    std::unique_ptr<Target::Stop> stop;  // running: with its registers
-  };
-  const std::vector<Member>& members() const { return members_; }
+  const std::vector<HeldThread>& members() const { return members_; }
   bool has_stopped() const;  // a thread was running and had to be stopped
 
   // True if no sleeping thread has run since, and every running one could be stopped. Check this
@@ -37,11 +30,11 @@ class Standstill {
   std::chrono::nanoseconds resume();
 
  private:
-  bool add(Thread& thread);
+  bool add(const std::shared_ptr<Thread>& thread);
   bool forget_ended(const std::vector<std::shared_ptr<Thread>>& threads);
 
   Target& target_;
-  std::vector<Member> members_;
+  std::vector<HeldThread> members_;
   bool disturbed_ = false;
 };
 

@@ -250,10 +250,9 @@ std::string step_text(Step step) {
   return names[static_cast<std::size_t>(step)];
 }
 
-std::string natives_text(const StackReader& reader) {
+std::string natives_text(const StackReader& reader, const std::vector<NativeFrame>& natives) {
   constexpr std::size_t at_each_end = 30;
   std::string text;
-  const std::vector<NativeFrame>& natives = reader.natives();
   for (std::size_t i = 0; i < natives.size(); ++i) {
     if (i == at_each_end && natives.size() > 2 * at_each_end) {
       i = natives.size() - at_each_end;
@@ -274,31 +273,32 @@ std::string natives_text(const StackReader& reader) {
   return text;
 }
 
-std::string look_text(StackReader& reader, const Sample& sample, bool in_full) {
-  if (sample.loss != Loss::none) return fmt::format("    lost: {}\n", name(sample.loss));
+std::string look_text(StackReader& reader, const Sampler::Sampled& sampled, bool in_full) {
+  const auto& [sample, from] = sampled;
+  if (from == nullptr) return fmt::format("    lost: {}\n", name(sample.loss));
   Stack shown = reader.stacks().frames_of(sample.stack);
   keep_shown(Mode::merged, shown);
   std::string text = fmt::format("    {}, stood still {:.0f} µs, VM {}; quality:{}\n      stack, outermost first:{}\n",
                                  name(sample.state), static_cast<double>(sample.stopped_ns) / 1e3,
                                  name(sample.vm_state), quality_text(sample.quality), shape_text(shown));
-  for (const ActiveState& state : reader.active())
+  for (const ActiveState& state : from->active())
     text += fmt::format("      lua_State {:#x} of {:#x}, {}, its native frames end at {:#x}\n", state.L, state.G,
                         state.lua->name(), state.boundary);
-  if (reader.active().empty()) text += "      no lua_State runs on it\n";
+  if (from->active().empty()) text += "      no lua_State runs on it\n";
   if (in_full)
     text += fmt::format("      {} native frames, innermost first; {} bytes of stack from {:#x}\n",
-                        reader.natives().size(), reader.snapshot().stack().size(), reader.snapshot().stack_start()) +
-            natives_text(reader);
+                        from->natives().size(), from->snapshot().stack().size(), from->snapshot().stack_start()) +
+            natives_text(reader, from->natives());
   return text;
 }
 
 // Collects the words of a stack that could point to a lua_State.
-void collect_words(const StackReader& reader, std::set<Address>& words) {
-  const std::span<const std::byte> stack = reader.snapshot().stack();
-  const Address start = reader.snapshot().stack_start();
+void collect_words(const AddressSpace& space, const Snapshot& snapshot, std::set<Address>& words) {
+  const std::span<const std::byte> stack = snapshot.stack();
+  const Address start = snapshot.stack_start();
   const auto consider = [&](Address word) {
     if (!plausible_pointer(word) || word - start < stack.size() || words.size() >= most_tried_words) return;
-    const Mapping* const mapping = reader.space().find(word);
+    const Mapping* const mapping = space.find(word);
     if (mapping != nullptr && mapping->writable) words.insert(word);
   };
   for (std::size_t at = 0; at + 8 <= stack.size(); at += 8) {
@@ -331,15 +331,16 @@ ThreadLooks look_at_threads(Session& session) {
         static_cast<double>(times.on_cpu) / 1e9, static_cast<double>(times.waited_for_cpu) / 1e9);
     if (looks.any == 0) looks.any = thread.tid();
     for (int look = 0, tried = 0; look < looks_each && tried < tries; ++tried) {
-      const std::optional<Sample> sample = session.sampler().sample(thread);
+      const std::optional<Sampler::Sampled> sampled = session.sampler().sample(thread);
       session.sampler().settle();
-      if (!sample || sample->again) break;
-      if (sample->loss == Loss::moved && tried + 1 < tries) continue;
-      looks.text += look_text(reader, *sample, i < most_in_full || sample->quality.with_lua != 0);
+      if (!sampled || sampled->sample.again) break;
+      if (sampled->sample.loss == Loss::moved && tried + 1 < tries) continue;
+      const bool has_lua = sampled->sample.quality.with_lua != 0;
+      looks.text += look_text(reader, *sampled, i < most_in_full || has_lua);
       ++look;
-      if (sample->loss != Loss::none) break;
-      if (looks.with_lua == 0 && sample->quality.with_lua != 0) looks.with_lua = thread.tid();
-      collect_words(reader, looks.words);
+      if (sampled->from == nullptr) break;
+      if (looks.with_lua == 0 && has_lua) looks.with_lua = thread.tid();
+      collect_words(reader.space(), sampled->from->snapshot(), looks.words);
     }
   }
   if (threads.size() > most_looked_at)

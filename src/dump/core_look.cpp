@@ -68,18 +68,17 @@ class CoreLook {
     ThreadLook look;
     look.tid = thread.tid;
     look.times.on_cpu = thread.on_cpu_ns;
-    StackReader::Prediction predicted;
-    Sample& sample = look.sample;
     const bool sleeps = thread.system_call >= 0;
-    sample.state = sleeps ? Sample::State::sleeping : Sample::State::running;
-    if (!reader_.read(thread.registers, predicted, false)) {
-      sample.loss = Loss::unreadable;
+    const StackReader::Finished* const finished = reader_.look(thread.registers);
+    if (finished != nullptr) look.sample = finished->sample;
+    look.sample.state = sleeps ? Sample::State::sleeping : Sample::State::running;
+    if (finished == nullptr) {
+      look.sample.loss = Loss::unreadable;
       return look;
     }
-    reader_.finish(sample, predicted);
-    look.stack = stacks_.frames_of(sample.stack);
-    active_.push_back(reader_.active());
-    if (options_.inspect.locals) look.details = read_variables(reader_, options_.inspect.values, room_);
+    look.stack = stacks_.frames_of(look.sample.stack);
+    active_.push_back(finished->active());
+    if (options_.inspect.locals) look.details = read_variables(reader_, *finished, options_.inspect.values, room_);
     if (sleeps) look.stack.push_back(marker(system_call_name(thread.system_call)));
     look.wait = wait_of(core_, thread);
     return look;

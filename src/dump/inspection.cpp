@@ -10,14 +10,15 @@
 
 namespace luaspy {
 
-std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits, CountingRoom& room) {
+std::vector<FrameDetail> read_variables(StackReader& reader, const StackReader::Finished& look,
+                                        const ValueLimits& limits, CountingRoom& room) {
   std::map<const LuaWalk*, VariableReader> of_states;
   std::vector<FrameDetail> details;
-  for (const StackCall& frame : reader.joined().calls) {
+  for (const StackCall& frame : look.joined.calls) {
     FrameDetail& detail = details.emplace_back();
     if (frame.state == nullptr) continue;
     const ActiveState& state = *frame.state;
-    const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), *state.lua, state.G, state.L,
+    const auto [variables, unused] = of_states.try_emplace(frame.walk, look.snapshot(), *state.lua, state.G, state.L,
                                                            *frame.walk, reader.lua().names(), limits, room);
     detail.variables = variables->second.variables(frame.call, frame.pc);
   }
@@ -91,16 +92,17 @@ void complete(ProcessLook& look, Mode mode, SourceLines& sources, const StackRea
 
 std::optional<Sample> Inspector::look_at(Thread& thread) {
   constexpr int tries = 20;  // a sleeping thread that moves while it is read is looked at again
-  std::optional<Sample> sample;
+  std::optional<Sampler::Sampled> sampled;
   for (int i = 0; i < tries; ++i) {
-    sample = session_.sampler().sample(thread);
-    if (!sample || (sample->loss != Loss::moved && sample->loss != Loss::not_stopped)) break;
+    sampled = session_.sampler().sample(thread);
+    if (!sampled || (sampled->sample.loss != Loss::moved && sampled->sample.loss != Loss::not_stopped)) break;
   }
-  if (!sample || sample->loss == Loss::ended) return std::nullopt;
+  if (!sampled || sampled->sample.loss == Loss::ended) return std::nullopt;
   Sample& last = last_[thread.tid()];
-  if (sample->again) return last;
-  last = std::move(*sample);
-  for (const ActiveState& state : session_.sampler().reader().active()) {
+  if (sampled->sample.again) return last;
+  last = std::move(sampled->sample);
+  if (sampled->from == nullptr) return last;
+  for (const ActiveState& state : sampled->from->active()) {
     if (state.lua->has_hook(session_.target().memory(), state.G, state.L)) hooked_[state.G].insert(state.L);
   }
   return last;
@@ -222,15 +224,16 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
   CountingRoom room;
   sampler.reader().name_later(true);
   sampler.reader().lua().names().stand_still(true);
-  for (const Standstill::Member& member : standstill->members()) {
-    const auto thread = std::ranges::find(look.threads, member.thread->tid(), &ThreadLook::tid);
+  for (const HeldThread& member : standstill->members()) {
+    const auto thread = std::ranges::find(look.threads, member.thread().tid(), &ThreadLook::tid);
     if (thread == look.threads.end()) continue;
-    thread->sample = sampler.look(member);
+    auto [sample, from] = sampler.look(member);
+    thread->sample = std::move(sample);
     thread->stack.clear();
-    if (thread->sample.loss != Loss::none) continue;  // the reader still holds the previous thread
-    active.push_back(sampler.reader().active());
-    if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values, room);
-    unnamed_.emplace(thread->tid, sampler.reader().take_unnamed());
+    if (from == nullptr) continue;
+    active.push_back(from->active());
+    if (options_.locals) thread->details = read_variables(sampler.reader(), *from, options_.values, room);
+    unnamed_.emplace(thread->tid, sampler.reader().take_unnamed(*from));
   }
   sampler.reader().name_later(false);
   sampler.reader().lua().names().stand_still(false);

@@ -72,8 +72,9 @@ struct InspectOptions {
 CoroutineLimits coroutine_limits(const InspectOptions& options);
 
 // The following functions serve both live processes (Inspector) and core files (core_look.h).
-// Variables of each frame of the last look of `reader`. `room`: for all threads of one standstill.
-std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits, CountingRoom& room);
+// Variables of each frame of a look of `reader`. `room`: for all threads of one standstill.
+std::vector<FrameDetail> read_variables(StackReader& reader, const StackReader::Finished& look,
+                                        const ValueLimits& limits, CountingRoom& room);
 // Adds the state of the collector of each Lua that was seen to look.states.
 void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& look);
 // Call when all threads and their waits have been added: leaves out frames that are not to be shown,

@@ -212,8 +212,8 @@ Result<bool> LiveLook::copy_still(MemoryImage& image) {
   const Result<void> added = is_too_much ? Result<void>() : image.add(fresh);
   const std::size_t done = added && !is_too_much ? image.copy(live_, end_at) : 0;
   snapshot_.stack_pointers.clear();
-  for (const Standstill::Member& member : standstill.members()) {
-    if (member.state.kind == ThreadState::Kind::sleeping) snapshot_.stack_pointers.push_back(member.state.sp);
+  for (const HeldThread& member : standstill.members()) {
+    if (member.sleeps()) snapshot_.stack_pointers.push_back(member.state().sp);
   }
   end(standstill, snapshot_);
   if (!added) return added.error();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "attach/held_thread.h"
 #include "base/mode.h"
 #include "stack/one_stack.h"
 #include "stack/snapshot.h"
@@ -79,20 +80,11 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
   LuaInspector reader(copying, copying, WalkLimits{.count_left_out = true}, map.machine());
   Located located;
   reader.try_rows(map.detector().rows());
-  const Thread thread(target.process().pid(), tid);
-  const ThreadState state = thread.state();
-  if (state.kind == ThreadState::Kind::sleeping) {  // a stop would interrupt its system call
-    stop.registers.set_pc(state.pc);
-    stop.registers.set_sp(state.sp);
-    const std::uint64_t run_count = thread.run_count();
-    if (!read_stop(stop, map.space(), snapshot, reader, located) || thread.state() != state ||
-        thread.run_count() != run_count)
-      return refused;
-  } else {
-    Target::Stop held(target, tid);
-    if (held.outcome() != Target::Stop::Outcome::stopped) return refused;
+  {
+    const HeldThread held(target, std::make_shared<Thread>(target.process().pid(), tid));
     stop.registers = held.registers();
-    if (!read_stop(stop, map.space(), snapshot, reader, located)) return refused;
+    if (!held.stands_still() || !read_stop(stop, map.space(), snapshot, reader, located) || !held.has_not_run())
+      return refused;
   }
   snapshot.close();
   const LookMemory look{stop.registers, {snapshot.stack_start(), snapshot.stack()}, copying, copying};

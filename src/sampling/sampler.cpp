@@ -19,6 +19,13 @@ Registers registers_of(const ThreadState& state) {
   return registers;
 }
 
+Sampler::Sampled lost(Loss loss, Sample::State state = Sample::State::running) {
+  Sampler::Sampled sampled;
+  sampled.sample.loss = loss;
+  sampled.sample.state = state;
+  return sampled;
+}
+
 SamplerOptions with_tables(SamplerOptions options) {
   if (options.tables == nullptr) options.tables = std::make_shared<EventTables>();
   return options;
@@ -125,25 +132,27 @@ Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackR
   return readable ? Loss::none : Loss::unreadable;
 }
 
-Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
-  Sample sample;
+Sampler::Sampled Sampler::finish(Look& look, StackReader::Prediction& predicted) {
+  StackReader::Finished* const finished = reader_.finish(look.reading, predicted);
+  Sampled sampled{finished != nullptr ? std::move(finished->sample) : Sample(), finished};
+  Sample& sample = sampled.sample;
   sample.stopped_ns = look.stopped_ns;
   const bool sleeps = look.sleeps();
   if (sleeps) sample.state = Sample::State::sleeping;
-  if (!reader_.finish(look.reading, sample, predicted)) {
+  if (finished == nullptr) {
     sample.loss = Loss::incomplete;
-    return sample;
+    return sampled;
   }
   sample.quality.at_system_call = !sleeps && look.at_system_call;
   if (options_.kernel != nullptr) {
     const Stack kernel = sleeps ? kernel_stack(look.kernel_text) : kernel_stack(look.kernel, *options_.kernel);
     for (const Frame& frame : kernel) add_frame(sample, frame);
   }
-  if (!sleeps) return sample;
+  if (!sleeps) return sampled;
   sample.heaps.clear();  // nothing has changed, unless by another thread, which may be writing
   const bool halted = look.halt != Halt::Kind::none;
   add_frame(sample, marker(halted ? fmt::format("[{}]", name(look.halt)) : system_call_name(look.state.system_call)));
-  return sample;
+  return sampled;
 }
 
 void Sampler::add_frame(Sample& sample, const Frame& frame) {
@@ -154,10 +163,11 @@ void Sampler::add_frame(Sample& sample, const Frame& frame) {
 // Most threads sleep most of the time, and a thread that was not given a CPU since it was seen
 // asleep is still asleep: reading one small file shows that. The run count is read first, so it can
 // only be stale, never too new.
-std::optional<Sample> Sampler::sample(Thread& thread, bool idle) {
+std::optional<Sampler::Sampled> Sampler::sample(Thread& thread, bool idle) {
   PerThread& memo = memo_of(thread);
   const std::uint64_t run_count = memo.slept ? thread.run_count() : 0;
-  if (run_count != 0 && run_count == memo.run_count) return idle ? std::optional(asleep_again()) : std::nullopt;
+  if (run_count != 0 && run_count == memo.run_count)
+    return idle ? std::optional(Sampled{asleep_again()}) : std::nullopt;
   const ThreadState state = thread.state();
   memo.slept = state.kind == ThreadState::Kind::sleeping;
   memo.awake = memo.slept ? 0 : memo.awake + 1;
@@ -174,18 +184,16 @@ std::optional<Sample> Sampler::sample(Thread& thread, bool idle) {
   }
   threads_.erase({thread.tid(), thread.started()});
   target_.process().forget_threads();
-  Sample sample;
-  sample.loss = Loss::ended;
-  return sample;
+  return lost(Loss::ended);
 }
 
 // If a thread falls asleep before it is stopped, the stop interrupts its system call. So its state
 // is checked again right before the stop, except for a thread that is never seen asleep.
-std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo, bool idle) {
+std::optional<Sampler::Sampled> Sampler::look_at_running(Thread& thread, PerThread& memo, bool idle) {
   constexpr int awake_for_long = 1000, most_looks = 16;  // a look learns from those before what has to be read
   int looks = 0;
   std::int64_t stopped_ns = 0;
-  Sample sample;
+  Sampled sampled;
   do {
     const bool may_sleep = memo.awake < awake_for_long || stopped_ns != 0;
     if (may_sleep && thread.state().kind == ThreadState::Kind::sleeping)
@@ -193,54 +201,42 @@ std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo, 
     Stop stop(target_, thread.tid());
     const Loss loss = read_stopped(stop, thread, memo.predicted, look_);
     stopped_ns += look_.stopped_ns;
-    sample = {};
-    sample.loss = loss;
-    if (loss == Loss::none) sample = finish(look_, memo.predicted);
-  } while (sample.loss == Loss::incomplete && ++looks < most_looks);
-  sample.stopped_ns = stopped_ns;
-  return sample;
+    sampled = loss == Loss::none ? finish(look_, memo.predicted) : lost(loss);
+  } while (sampled.sample.loss == Loss::incomplete && ++looks < most_looks);
+  sampled.sample.stopped_ns = stopped_ns;
+  return sampled;
 }
 
-std::optional<Sample> Sampler::fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns, bool idle) {
+std::optional<Sampler::Sampled> Sampler::fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns,
+                                                     bool idle) {
   memo.slept = true;
   memo.awake = 0;
   if (!idle && stopped_ns == 0) return std::nullopt;
-  Sample sample;
-  if (idle) sample = look_at_sleeping(thread, thread.state(), memo);
-  else sample.loss = Loss::moved;  // after a first stop
-  sample.stopped_ns = stopped_ns;
-  return sample;
+  Sampled sampled = idle ? look_at_sleeping(thread, thread.state(), memo) : lost(Loss::moved);  // after a first stop
+  sampled.sample.stopped_ns = stopped_ns;
+  return sampled;
 }
 
-Sample Sampler::look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo) {
-  Sample sample;
-  sample.loss = read_asleep(thread, state, memo.predicted, look_);
-  sample.state = Sample::State::sleeping;
-  if (sample.loss != Loss::none) return sample;
-  sample = finish(look_, memo.predicted);
+Sampler::Sampled Sampler::look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo) {
+  const Loss loss = read_asleep(thread, state, memo.predicted, look_);
+  if (loss != Loss::none) return lost(loss, Sample::State::sleeping);
   memo.run_count = look_.schedule.runs;
-  return sample;
+  return finish(look_, memo.predicted);
 }
 
-Sample Sampler::look(const Standstill::Member& member) {
-  Sample sample;
-  const bool sleeps = member.stop == nullptr;
-  if (!sleeps && member.stop->outcome() != Stop::Outcome::stopped) {
-    sample.loss = Loss::not_stopped;
-    return sample;
-  }
-  const Registers registers = sleeps ? registers_of(member.state) : member.stop->registers();
-  StackReader::Prediction& predicted = memo_of(*member.thread).predicted;
-  look_.state = sleeps ? member.state : ThreadState{};
-  look_.halt = sleeps ? halt_of(target_.process().pid(), *member.thread).kind : Halt::Kind::none;
+Sampler::Sampled Sampler::look(const HeldThread& member) {
+  if (!member.stands_still()) return lost(Loss::not_stopped);
+  const bool sleeps = member.sleeps();
+  StackReader::Prediction& predicted = memo_of(member.thread()).predicted;
+  look_.state = sleeps ? member.state() : ThreadState{};
+  look_.halt = sleeps ? halt_of(target_.process().pid(), member.thread()).kind : Halt::Kind::none;
   look_.kernel.clear();
-  if (sleeps && options_.kernel != nullptr) look_.kernel_text = member.thread->kernel_stack();
-  look_.at_system_call = !sleeps && member.stop->at_system_call();
+  if (sleeps && options_.kernel != nullptr) look_.kernel_text = member.thread().kernel_stack();
+  look_.at_system_call = !sleeps && member.stop()->at_system_call();
   look_.stopped_ns = 0;
+  const Registers registers = member.registers();
   if (registers.sp() != 0 && reader_.read(look_.reading, registers, predicted, false)) return finish(look_, predicted);
-  sample.loss = Loss::unreadable;
-  if (sleeps) sample.state = Sample::State::sleeping;
-  return sample;
+  return lost(Loss::unreadable, sleeps ? Sample::State::sleeping : Sample::State::running);
 }
 
 }  // namespace luaspy

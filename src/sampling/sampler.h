@@ -68,21 +68,26 @@ class Sampler {
   // Reads a thread that sleeps, as `state` says, without a stop: a stop would interrupt its system
   // call. Loss::moved: it ran while it was read.
   Loss read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted, Look& look);
+  // A sample, and what it was made of: nullptr if it is a loss, or `again`. That is valid until the next
+  // look.
+  struct Sampled {
+    Sample sample;
+    StackReader::Finished* from = nullptr;
+  };
   // Makes a sample of what was read. Its loss is `incomplete` if the prediction was wrong, so that
   // the stop has not read everything that was needed; the next looks do not rely on it then.
-  Sample finish(Look& look, StackReader::Prediction& predicted);
+  Sampled finish(Look& look, StackReader::Prediction& predicted);
 
   // A complete look. nullopt: the thread sleeps, and sleeping threads were not requested. A running
   // thread is stopped, a sleeping one is read as it is. A sleeping thread's stack is reported once;
   // while it stays asleep, later samples only set `again`. `idle`: instead of that of the options.
-  std::optional<Sample> sample(Thread& thread) { return sample(thread, options_.idle); }
-  std::optional<Sample> sample(Thread& thread, bool idle);
+  std::optional<Sampled> sample(Thread& thread) { return sample(thread, options_.idle); }
+  std::optional<Sampled> sample(Thread& thread, bool idle);
 
-  // A look at a thread in a standstill. What it reads, and everything else read through
-  // reader().snapshot(), is of the same instant until the standstill ends. It also settles
-  // everything while the threads are stopped, which takes long the first time: call sample()
-  // before.
-  Sample look(const Standstill::Member& member);
+  // A look at a thread in a standstill. What it reads, and everything else read through its
+  // snapshot(), is of the same instant until the standstill ends. It also settles everything while the
+  // threads are stopped, which takes long the first time: call sample() before.
+  Sampled look(const HeldThread& member);
 
   // Call between ticks: does the work that can wait until no thread is stopped.
   void settle();
@@ -102,9 +107,9 @@ class Sampler {
   };
 
   PerThread& memo_of(const Thread& thread) { return threads_[{thread.tid(), thread.started()}]; }
-  std::optional<Sample> look_at_running(Thread& thread, PerThread& memo, bool idle);
-  std::optional<Sample> fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns, bool idle);
-  Sample look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
+  std::optional<Sampled> look_at_running(Thread& thread, PerThread& memo, bool idle);
+  std::optional<Sampled> fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns, bool idle);
+  Sampled look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
   void add_frame(Sample& sample, const Frame& frame);  // inside of all others
 
   Target& target_;

@@ -8,6 +8,42 @@
 #include <utility>
 
 namespace luaspy {
+namespace {
+
+using Look = StackReader::Look;
+
+// Has the unwinder perhaps stopped because no more of the stack was read?
+bool reached_cut(const Look& look, const Matched& matched) {
+  constexpr Address largest_frame = 16 << 10;
+  if (look.cut == Look::Cut::none) return false;
+  return look.cut == Look::Cut::at_end ||
+         look.snapshot.stack_start() + look.snapshot.stack().size() - matched.natives.back().sp < largest_frame;
+}
+
+// As it was, once find_missed() has judged what the stop did not: the next look need not judge it
+// again.
+void keep_stack(const Look& look, StackReader::Prediction& prediction) {
+  const std::span<const std::byte> stack = look.snapshot.stack();
+  prediction.stack.assign(stack.begin(), stack.end());
+  prediction.stack_start = look.snapshot.stack_start();
+  prediction.mentions = look.located.mentions;
+}
+
+void predict(const Look& look, const Matched& matched, StackReader::Prediction& prediction) {
+  constexpr Address above_root = 256;           // bytes of the outermost frame that may be read
+  constexpr std::size_t most_stack_ends = 256;  // a program may make fibers without end
+  look.snapshot.predict(prediction.memory);
+  look.objects.predict(prediction.objects);
+  if (!matched.complete) return;
+  std::vector<Address>& ends = prediction.stack_ends;
+  const Address end = matched.natives.back().sp + above_root;
+  // No other stack ends within this one.
+  ends.erase(std::ranges::upper_bound(ends, look.registers.sp()), std::ranges::upper_bound(ends, end));
+  if (ends.size() >= most_stack_ends) ends.clear();
+  ends.insert(std::ranges::upper_bound(ends, end), end);
+}
+
+}  // namespace
 
 StackReader::StackReader(const Mapped& mapped, const Memory& memory, StackTable& stacks, MergeOptions merging,
                          WalkLimits limits, std::shared_ptr<KnownFiles> known)
@@ -97,92 +133,69 @@ void StackReader::read_after(Look& look, const Prediction& predicted) const {
   look.objects.close();
 }
 
-bool StackReader::finish(Look& look, Sample& sample, Prediction& prediction) {
-  look_ = &look;
+StackReader::Finished* StackReader::look(const Registers& registers) {
+  constexpr int most_looks = 16;  // a look learns from those before what has to be read
+  Prediction prediction;
+  for (int i = 0; i < most_looks && read(own_look_, registers, {}, false); ++i) {
+    if (Finished* const finished = finish(own_look_, prediction)) return finished;
+  }
+  return nullptr;
+}
+
+StackReader::Finished* StackReader::finish(Look& look, Prediction& prediction) {
   const bool missed = lua_.missed(look.stack(), look.located);
   policy_.learn(missed);
-  keep_stack(prediction);
-  if (missed) return false;
+  keep_stack(look, prediction);
+  if (missed) return nullptr;
   objects_.open(0, 0, {});
   const SnapshotThenLater later(look.objects, objects_), both(look.snapshot, later);
   const LookMemory memory{look.registers, look.stack(), look.snapshot, both};
   lua_.take_copies(look.located);
-  Matched room = std::exchange(joined_, {}).from;
+  Matched room = std::exchange(finished_.joined, {}).from;
   Walked walked = lua_.walk(look.located, memory, std::move(room.lua));
   Matched matched = match_by_unwinding(lua_, native_code(), map_.unwinder(), map_.modules(), memory, std::move(walked),
                                        std::move(room.natives));
-  if (!matched.complete && reached_cut(matched)) {
+  if (!matched.complete && reached_cut(look, matched)) {
     if (look.cut == Look::Cut::guessed) policy_.learn_stack_was_cut(look.snapshot.stack().size());
     const auto wrong = std::ranges::upper_bound(prediction.stack_ends, look.registers.sp());
     if (look.cut == Look::Cut::at_end && wrong != prediction.stack_ends.end()) prediction.stack_ends.erase(wrong);
-    return false;
+    return nullptr;
   }
   // The state may be among what the stop had no time for, and no longer run.
   if (matched.lua.unclaimed && !look.located.left_out.none()) {
     policy_.learn(true);
-    return false;
+    return nullptr;
   }
   if (!look.located.all_functions && lua_.may_have_freed(matched.lua, look.snapshot)) {
     policy_.learn(true);  // the faster its collector goes round, the more looks read all functions in the stop
-    return false;
+    return nullptr;
   }
   const bool all = look.located.all_functions;
   if (!lua_.confirm_functions(matched.lua, all) && !all) {
     policy_.learn(true);  // a program that makes new functions, or new threads, all the time
-    return false;
+    return nullptr;
   }
   map_.note(matched.natives);
-  predict(matched, prediction);
-  joined_ = join(lua_, native_code(), std::move(matched), merging_, look.snapshot);
-  sample.quality = {};
+  predict(look, matched, prediction);
+  const Joined& joined = finished_.joined = join(lua_, native_code(), std::move(matched), merging_, look.snapshot);
+  finished_.look = &look;
+  Sample& sample = finished_.sample = {};
   sample.quality.stacks = 1;
-  sample.quality.native_complete = joined_.from.complete;
-  judge(joined_, sample.quality);
-  sample.vm_state = lua_.vm_state(joined_.from.lua, natives(), native_code());
-  sample.heaps = LuaInspector::heaps(joined_.from.lua, look.snapshot);
-  sample.stack = names_wait_ ? empty_stack : namer_.name(lua_, native_code(), joined_, look.snapshot);
+  sample.quality.native_complete = joined.from.complete;
+  judge(joined, sample.quality);
+  sample.vm_state = lua_.vm_state(joined.from.lua, joined.from.natives, native_code());
+  sample.heaps = LuaInspector::heaps(joined.from.lua, look.snapshot);
+  sample.stack = names_wait_ ? empty_stack : namer_.name(lua_, native_code(), joined, look.snapshot);
   const Names::WithoutPlace without_place = lua_.names().take_without_place();
   sample.quality.function_gone = without_place.gone != 0;
   sample.quality.no_debug_info = without_place.no_debug_info != 0;
-  return true;
+  return &finished_;
 }
 
-StackReader::Unnamed StackReader::take_unnamed() {
-  Unnamed look{std::exchange(look_->snapshot, Snapshot(modules().memory())), std::exchange(joined_, {})};
-  look.snapshot.close();
-  return look;
-}
-
-// Has the unwinder perhaps stopped because no more of the stack was read?
-bool StackReader::reached_cut(const Matched& matched) const {
-  constexpr Address largest_frame = 16 << 10;
-  const Look& look = *look_;
-  if (look.cut == Look::Cut::none) return false;
-  return look.cut == Look::Cut::at_end ||
-         look.snapshot.stack_start() + look.snapshot.stack().size() - matched.natives.back().sp < largest_frame;
-}
-
-// As it was, once find_missed() has judged what the stop did not: the next look need not judge it
-// again.
-void StackReader::keep_stack(Prediction& prediction) const {
-  const std::span<const std::byte> stack = look_->snapshot.stack();
-  prediction.stack.assign(stack.begin(), stack.end());
-  prediction.stack_start = look_->snapshot.stack_start();
-  prediction.mentions = look_->located.mentions;
-}
-
-void StackReader::predict(const Matched& matched, Prediction& prediction) const {
-  constexpr Address above_root = 256;           // bytes of the outermost frame that may be read
-  constexpr std::size_t most_stack_ends = 256;  // a program may make fibers without end
-  look_->snapshot.predict(prediction.memory);
-  look_->objects.predict(prediction.objects);
-  if (!matched.complete) return;
-  std::vector<Address>& ends = prediction.stack_ends;
-  const Address end = matched.natives.back().sp + above_root;
-  // No other stack ends within this one.
-  ends.erase(std::ranges::upper_bound(ends, look_->registers.sp()), std::ranges::upper_bound(ends, end));
-  if (ends.size() >= most_stack_ends) ends.clear();
-  ends.insert(std::ranges::upper_bound(ends, end), end);
+StackReader::Unnamed StackReader::take_unnamed(Finished& look) const {
+  Unnamed unnamed{std::exchange(look.look->snapshot, Snapshot(modules().memory())), std::exchange(look.joined, {})};
+  unnamed.snapshot.close();
+  return unnamed;
 }
 
 }  // namespace luaspy

@@ -44,7 +44,7 @@ class StackReader {
     Locator::Mentions mentions;
     // Above the outermost frames of the thread's stacks, ascending: fibers have one each.
     std::vector<Address> stack_ends;
-    // The input of finish(), without the stack: the stack is large, and finish() replaces it.
+    // What finish() needs of it: the stack is large, and finish() replaces it.
     Prediction without_stack() const { return {memory, objects, {}, 0, {}, stack_ends}; }
   };
 
@@ -61,6 +61,25 @@ class StackReader {
     Locator::ThreadStack stack() const { return {snapshot.stack_start(), snapshot.stack()}; }
   };
 
+  // What finish() makes of a look. It is the reader's, and stays as it is until its next finish(): to keep
+  // it, move it.
+  struct Finished {
+    Sample sample;
+    Joined joined;
+    Look* look = nullptr;  // what was read: has to live as long as this is used
+
+    const std::vector<NativeFrame>& natives() const { return joined.from.natives; }
+    // The states that run on the thread, innermost first.
+    std::vector<ActiveState> active() const { return joined.from.lua.active(); }
+    const Snapshot& snapshot() const { return look->snapshot; }
+  };
+
+  // A whole look at a thread that stands still, whatever holds it, or at one of a core file: the way to
+  // look for callers that look at one thread at a time and do not hurry. Until the thread runs again, more
+  // can be read through snapshot(). nullptr: there is no stack to read.
+  Finished* look(const Registers& registers);
+
+  // The same in its parts.
   // In the stop: reads the native stack and what the walks of the running states need. False if
   // there is no stack to read. `hurry`: a thread is stopped meanwhile, so checks that hardly ever
   // fail are left to finish(). After look.snapshot.close(), everything read from `look` comes from
@@ -71,27 +90,20 @@ class StackReader {
   // They must be read soon, before the target replaces them.
   void read_after(Look& look, const Prediction& predicted) const;
 
-  // The same with a look owned by the reader, for callers that look at one thread at a time.
-  bool read(const Registers& registers, const Prediction& predicted, bool hurry) {
-    return read(own_look_, registers, predicted, hurry);
-  }
-  void close() { own_look_.snapshot.close(); }
-  bool finish(Sample& sample, Prediction& prediction) { return finish(own_look_, sample, prediction); }
-
   // Everything below is for one thread, which need not be the one that reads.
 
-  // Fills in the stack, what the VM was doing, the quality of both, and the heaps
-  // of the Luas that run there. Updates `prediction`. False: what was read is unusable because a
-  // prediction or an assumption of the hurried look was wrong. Then look again; the next look does
-  // not rely on what was wrong. `look` must live as long as results of this look are used.
-  bool finish(Look& look, Sample& sample, Prediction& prediction);
+  // Makes a sample: the stack, what the VM was doing, the quality of both, and the heaps of the Luas
+  // that run there. Updates `prediction`. nullptr: what was read is unusable because a prediction or an
+  // assumption of the hurried look was wrong. Then look again; the next look does not rely on what was
+  // wrong.
+  Finished* finish(Look& look, Prediction& prediction);
 
   // A thread that reads in a stop must not wait for a thread that lost its CPU: lock_soon() gives
   // up after 100 µs.
   bool lock_soon();
   void unlock() { locked_.clear(std::memory_order_release); }
 
-  // The result of finish() on one look, before naming.
+  // A look that is finished but for its names.
   struct Unnamed {
     Snapshot snapshot;
     Joined joined;
@@ -99,7 +111,7 @@ class StackReader {
   // From now on, finish() leaves the stack empty. Naming may read the symbols of a big program, and
   // a thread is stopped meanwhile.
   void name_later(bool later) { names_wait_ = later; }
-  Unnamed take_unnamed();  // of the last finish(); call once
+  Unnamed take_unnamed(Finished& look) const;
   StackId name(const Unnamed& look) { return namer_.name(lua_, native_code(), look.joined, look.snapshot); }
 
   // Is there a lua_State in the target, on a thread's stack or anywhere in its memory?
@@ -121,19 +133,8 @@ class StackReader {
   AddressSpace contents() const { return map_.contents(); }
   const Unwinder& unwinder() const { return map_.unwinder(); }
 
-  // About the look that was finished last.
-  const Joined& joined() const { return joined_; }
-  const std::vector<NativeFrame>& natives() const { return joined_.from.natives; }
-  // The states that run on the thread, innermost first.
-  std::vector<ActiveState> active() const { return joined_.from.lua.active(); }
-  const Snapshot& snapshot() const { return look_->snapshot; }
-
  private:
   void lock();
-  void keep_stack(Prediction& prediction) const;
-  bool reached_cut(const Matched& matched) const;
-  void predict(const Matched& matched, Prediction& prediction) const;
-
   MergeOptions merging_;
   const std::shared_ptr<KnownFiles> known_files_;
   TargetMap map_;
@@ -141,9 +142,8 @@ class StackReader {
   LuaInspector lua_;
   StackNamer namer_;
   StopPolicy policy_;
-  Look own_look_;
-  Look* look_ = &own_look_;  // the look finished last
-  Joined joined_;            // its result
+  Look own_look_;      // of look()
+  Finished finished_;  // the memory of one look serves the next
   bool names_wait_ = false;
   // Guards what read() uses: the mappings, and the parts of lua_ that it may use.
   std::atomic_flag locked_;

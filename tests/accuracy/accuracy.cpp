@@ -217,7 +217,7 @@ class Judge {
 
   // False for a call that is being set up, or that an error has ended: steps/ tests these.
   bool shows_innermost() const {
-    const auto& labelled = pieces_.reader().joined().calls;
+    const auto& labelled = pieces_.joined().calls;
     const auto last = std::find_if(labelled.rbegin(), labelled.rend(),
                                    [](const StackCall& frame) { return frame.state != nullptr; });
     return last != labelled.rend() && last->state->L == pieces_.active()[0].L && last->call == 0;

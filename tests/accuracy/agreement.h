@@ -18,26 +18,26 @@ class Agreement {
       : modules_(modules), reference_(modules, own_machine(), Unwinder::Source::libunwind) {}
 
   // The frames that `reader` has just found from `registers` by rows.
-  void look(const StackReader& reader, const Registers& registers) {
+  void look(const StackReader& reader, const StackReader::Finished& finished, const Registers& registers) {
     constexpr int rate = 16;  // libunwind costs time
     if (looks_++ % rate != 0) return;
     for (const Address entry : reader.unwinder().entries()) reference_.note_entry(entry);
     ++compared;
-    frames += static_cast<std::int64_t>(reader.natives().size());
+    frames += static_cast<std::int64_t>(finished.natives().size());
     // Modules may have been mapped and unmapped; and libunwind also uses what it has cached for a
     // pc when it looks up the preceding pc.
     reference_.forget();
     const auto trace_of = [&](const NativeFrame& frame) -> VmFrames::CodeRange {
       const auto same = std::ranges::find_if(
-          reader.natives(), [&](const NativeFrame& known) { return known.in_trace && known.lookup == frame.lookup; });
-      return same != reader.natives().end() ? VmFrames::CodeRange{frame.lookup, frame.lookup + 1}
-                                            : VmFrames::CodeRange{};
+          finished.natives(), [&](const NativeFrame& known) { return known.in_trace && known.lookup == frame.lookup; });
+      return same != finished.natives().end() ? VmFrames::CodeRange{frame.lookup, frame.lookup + 1}
+                                              : VmFrames::CodeRange{};
     };
-    const Walked& lua = reader.joined().from.lua;
+    const Walked& lua = finished.joined.from.lua;
     const VmFrames rule(own_machine(), modules_, reader.native_code(), lua.vm_frames(), lua.on_trace(), trace_of);
     expected_.clear();
-    reference_.unwind(registers, reader.snapshot(), &rule, expected_, 8192);
-    const std::string difference = compare(reader.natives(), expected_);
+    reference_.unwind(registers, finished.snapshot(), &rule, expected_, 8192);
+    const std::string difference = compare(finished.natives(), expected_);
     if (difference.empty()) return;
     if (differ++ == 0) first = difference;
   }

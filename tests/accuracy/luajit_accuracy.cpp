@@ -354,12 +354,11 @@ class Judge {
   // lj_asm_x86.h, asm_head and asm_tail: a trace's frame is spadjust bytes and two words on top of
   // the VM's, except at the very start and end of the trace.
   void judge_trace_frames() {
-    const StackReader& reader = pieces_.reader();
-    if (reader.active().empty()) return;
-    const ActiveState activation = reader.active()[0];
+    if (pieces_.active().empty()) return;
+    const ActiveState activation = pieces_.active()[0];
     const LuajitLayout& layout = *luajit_layout(*activation.lua);
     constexpr Address words = 16, frame_size = 80;
-    for (const NativeFrame& native : reader.natives()) {
+    for (const NativeFrame& native : pieces_.natives()) {
       if (!native.in_trace) continue;
       const Trace* const trace = traces_.find(layout, activation.G, native.lookup);
       if (trace == nullptr) continue;
@@ -373,10 +372,10 @@ class Judge {
 
   std::string frames_and_calls() const {
     const StackReader& reader = pieces_.reader();
-    const std::vector<Segment> segments = segments_of(reader.joined().from.lua);
-    const Merged merged = merge(reader.natives(), segments, reader.native_code(), {});
+    const std::vector<Segment> segments = segments_of(pieces_.joined().from.lua);
+    const Merged merged = merge(pieces_.natives(), segments, reader.native_code(), {});
     std::string text = fmt::format("{} frames, {} calls:", merged.execute_frames, merged.fresh_calls);
-    for (const NativeFrame& native : reader.natives()) {
+    for (const NativeFrame& native : pieces_.natives()) {
       if (reader.native_code().executes_lua(native)) text += fmt::format(" {:#x}-{:#x}", native.sp, native.cfa);
     }
     for (const Segment& segment : segments) {
@@ -443,7 +442,7 @@ class Judge {
   }
 
   std::size_t inlined_calls() const {
-    const std::vector<Segment> segments = segments_of(pieces_.reader().joined().from.lua);
+    const std::vector<Segment> segments = segments_of(pieces_.joined().from.lua);
     std::size_t count = 0;
     if (!segments.empty()) {
       for (const LuaCall& call : segments[0].walk->calls) {
@@ -455,7 +454,7 @@ class Judge {
   }
 
   void judge_stack(const Told& now, const Told& soon) {
-    const bool on_trace = pieces_.reader().joined().from.lua.on_trace();
+    const bool on_trace = pieces_.joined().from.lua.on_trace();
     Figures::Where& where = on_trace ? figures_.trace : figures_.interpreter;
     ++where.samples;
     const Said all = said();
@@ -578,8 +577,8 @@ class Judge {
       else if (native.function != 0) name += fmt::format("+{:#x}", native.pc - native.function);
       return name;
     };
-    if (!reader.natives().empty()) {
-      const NativeFrame& native = reader.natives()[0];
+    if (!pieces_.natives().empty()) {
+      const NativeFrame& native = pieces_.natives()[0];
       where = reader.native_code().vm_at(native.lookup) != nullptr ? "in the VM"
               : native.in_trace                                    ? "in machine code"
                                                                    : reader.native_code().describe(native).name;
@@ -587,8 +586,8 @@ class Judge {
     ++causes_[fmt::format("{}: {}, {}", cause, name(pieces_.sample.vm_state), where)];
     if (!verbose_) return;
     std::string natives;
-    for (std::size_t i = 0; i < std::min<std::size_t>(reader.natives().size(), 7); ++i)
-      natives += ' ' + describe(reader.natives()[i]);
+    for (std::size_t i = 0; i < std::min<std::size_t>(pieces_.natives().size(), 7); ++i)
+      natives += ' ' + describe(pieces_.natives()[i]);
     fmt::print("    {}: {} ({}) in{}\n", cause, text, name(pieces_.sample.vm_state), natives);
   }
 

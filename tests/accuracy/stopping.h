@@ -62,27 +62,32 @@ class Child {
 class Pieces {
  public:
   explicit Pieces(Target& target)
-      : reader_(target.process(), target.memory(), stacks_, {}, {}), agreement_(reader_.modules()) {}
+      : reader_(target.process(), target.memory(), stacks_, {}, {}),
+        agreement_(reader_.modules()),
+        look_(target.memory()) {}
 
   // During the stop.
   bool read(const Registers& registers) {
     registers_ = registers;
-    if (!reader_.read(registers, predicted_, true)) return false;
+    if (!reader_.read(look_, registers, predicted_, true)) return false;
     cold_active.clear();
     Locator cold(own_machine());
     std::vector<Address> deferred;
     cold.try_rows(reader_.rows_to_try());
-    cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, {},
-                Locator::Unknown::read, cold_active, deferred);
+    cold.locate(look_.snapshot, registers, look_.stack(), {}, Locator::Unknown::read, cold_active, deferred);
     return true;
   }
 
   // After the stop. False: the prediction was wrong; the sampler would look again.
   bool finish() {
-    reader_.close();
+    look_.snapshot.close();
     sample = {};
-    if (!reader_.finish(sample, predicted_)) return false;
-    agreement_.look(reader_, registers_);
+    finished_ = &nothing_;
+    const StackReader::Finished* const finished = reader_.finish(look_, predicted_);
+    if (finished == nullptr) return false;
+    finished_ = finished;
+    sample = finished->sample;
+    agreement_.look(reader_, *finished, registers_);
     reader_.settle();
     return true;
   }
@@ -90,11 +95,12 @@ class Pieces {
   const StackReader& reader() const { return reader_; }
   const Agreement& agreement() const { return agreement_; }
   const Registers& registers() const { return registers_; }
-  std::vector<ActiveState> active() const { return reader_.active(); }
-  const std::vector<NativeFrame>& natives() const { return reader_.natives(); }
+  const Joined& joined() const { return finished_->joined; }
+  std::vector<ActiveState> active() const { return finished_->active(); }
+  const std::vector<NativeFrame>& natives() const { return finished_->natives(); }
   bool executes(const NativeFrame& frame) const { return reader_.native_code().executes_lua(frame); }
   const Frame& describe(const NativeFrame& frame) const { return reader_.native_code().describe(frame); }
-  std::vector<Segment> segments() const { return segments_of(reader_.joined().from.lua); }
+  std::vector<Segment> segments() const { return segments_of(joined().from.lua); }
 
   Stack stack() const { return stacks_.frames_of(sample.stack); }
 
@@ -106,7 +112,10 @@ class Pieces {
   StackReader reader_;
   Agreement agreement_;
   Registers registers_;
+  StackReader::Look look_;
   StackReader::Prediction predicted_;
+  const StackReader::Finished nothing_;
+  const StackReader::Finished* finished_ = &nothing_;
 };
 
 }  // namespace luaspy

@@ -32,8 +32,8 @@
 namespace luaspy {
 namespace {
 
-using faults::Child;
-using faults::Words;
+using tests::Child;
+using tests::Words;
 using namespace allocations;
 
 struct Options {
@@ -44,7 +44,7 @@ struct Options {
 };
 
 [[noreturn]] void usage() {
-  faults::give_up(
+  tests::give_up(
       "usage: allocations [--seconds S] [--max-cost PERCENT] [--repeat N] [--load N] [--sites] [LUA...] [WORKLOAD...]");
 }
 
@@ -129,7 +129,7 @@ Recorded record(const Words& command, const Options& options) {
   SamplerOptions sampler;
   sampler.idle = true;
   Result<ProcessTree> family = ProcessTree::open(target, sampler, false);
-  if (!family) faults::give_up(family.error().text);
+  if (!family) tests::give_up(family.error().text);
   Sites sites(family->tables().stacks);
   const AllocationTruth before = program.truth();
   const Result<void> done = run_allocation_loop(*family, {options.seconds, options.max_cost}, sites, recorded.counts);
@@ -227,7 +227,7 @@ std::vector<Source> wanted_sources(const Options& options) {
 }
 
 int run(const Options& options) {
-  const faults::Folder folder;
+  const tests::Folder folder;
   const std::vector<Source> luas = wanted_sources(options);
   for (const Source& source : luas) compile(source, folder.path(source.version));
   system::watch_signals();

@@ -12,8 +12,8 @@
 
 namespace luaspy::allocations {
 
-using faults::Child;
-using faults::Words;
+using tests::Child;
+using tests::Words;
 
 std::vector<Source> sources() {
   std::map<std::string, Source> newest;
@@ -36,7 +36,7 @@ std::vector<Source> sources() {
   std::vector<Source> all;
   for (const auto& [version, source] : newest) all.push_back(source);
   std::ranges::stable_partition(all, [](const Source& source) { return !source.is_luajit; });
-  if (all.empty()) faults::give_up("no Luas in " LUASPY_TARGETS ": run tests/targets/prepare.sh first");
+  if (all.empty()) tests::give_up("no Luas in " LUASPY_TARGETS ": run tests/targets/prepare.sh first");
   return all;
 }
 
@@ -44,7 +44,7 @@ void compile(const Source& source, const std::string& program) {
   Child compiler({"gcc", "-std=gnu11", "-g", "-O2", "-o", program, LUASPY_TESTS "/live/programs/allocations.c",
                   "-I" + source.folder, "-I" + source.folder + "/src", source.library, "-lm", "-ldl"},
                  {.errors = "/dev/stderr"});
-  if (compiler.wait(60) != 0) faults::give_up("allocations.c cannot be compiled with Lua " + source.version);
+  if (compiler.wait(60) != 0) tests::give_up("allocations.c cannot be compiled with Lua " + source.version);
 }
 
 AllocationTruth Program::truth() const {
@@ -53,7 +53,7 @@ AllocationTruth Program::truth() const {
 
 std::array<int, 2> Program::new_pipe() {
   std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) faults::give_up("no pipe");
+  if (::pipe(ends.data()) != 0) tests::give_up("no pipe");
   return ends;
 }
 
@@ -67,7 +67,7 @@ Program::Program(const Words& command, std::array<int, 2> ends)
     if (count == 1) said += c;  // otherwise an alarm of watch_signals() has come
   }
   ::close(ends[0]);
-  if (!said.ends_with("READY\n")) faults::give_up(command.front() + " has not begun");
+  if (!said.ends_with("READY\n")) tests::give_up(command.front() + " has not begun");
   truth_ = std::strtoull(said.c_str(), nullptr, 16);
 }
 

@@ -26,16 +26,16 @@ void compile(const Source& source, const std::string& program);
 // The program, when it has said that it is ready.
 class Program {
  public:
-  explicit Program(const faults::Words& command) : Program(command, new_pipe()) {}
+  explicit Program(const tests::Words& command) : Program(command, new_pipe()) {}
   pid_t pid() const { return child_.pid(); }
   bool is_alive() const { return child_.alive(); }
   AllocationTruth truth() const;
 
  private:
   static std::array<int, 2> new_pipe();
-  Program(const faults::Words& command, std::array<int, 2> ends);
+  Program(const tests::Words& command, std::array<int, 2> ends);
 
-  faults::Child child_;
+  tests::Child child_;
   Address truth_ = 0;
 };
 

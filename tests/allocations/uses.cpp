@@ -21,8 +21,8 @@
 namespace luaspy::allocations {
 namespace {
 
-using faults::Child;
-using faults::Words;
+using tests::Child;
+using tests::Words;
 using namespace std::chrono_literals;
 
 enum class Late { nobody, luaspy, program };
@@ -87,7 +87,7 @@ bool check(const Source& source, const std::string& path, Late late) {
   SamplerOptions sampler;
   sampler.idle = true;
   Result<ProcessTree> family = ProcessTree::open(target, sampler, false);
-  if (!family) faults::give_up(family.error().text);
+  if (!family) tests::give_up(family.error().text);
   Uses uses(family->tables().stacks);
   AllocationLoopOptions options{late == Late::program ? 12.0 : 3.0, 50};
   if (late == Late::luaspy) options.before_use = [] { (void)system::sleep_until(system::Clock::now() + 2ms); };
@@ -97,7 +97,7 @@ bool check(const Source& source, const std::string& path, Late late) {
   for (int i = 0; i < most_runs && samples < enough; ++i) {
     AllocationCounts counts;
     const Result<void> done = run_allocation_loop(*family, options, uses, counts);
-    if (!done) faults::give_up(done.error().text);
+    if (!done) tests::give_up(done.error().text);
     samples += counts.samples;
   }
   const bool right = uses.has("loops_site1", {"[table]", "[part of a table]"}, 80) &&
@@ -111,7 +111,7 @@ bool check(const Source& source, const std::string& path, Late late) {
 }
 
 int run() {
-  const faults::Folder folder;
+  const tests::Folder folder;
   std::vector<Source> luas;  // the others tell the type of objects
   for (const Source& source : sources()) {
     if (source.version.starts_with("5.1") || source.is_luajit) luas.push_back(source);

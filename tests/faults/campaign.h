@@ -12,6 +12,8 @@
 
 namespace luaspy::faults {
 
+using namespace tests;
+
 struct Count {
   int rounds = 0, harmed = 0, lost = 0;
 };

@@ -145,6 +145,6 @@ int main(int count, char** words) {
   }
   for (const int signal : {SIGINT, SIGQUIT, SIGHUP})
     std::signal(signal, SIG_DFL);  // a shell's background job ignores some
-  luaspy::faults::adopt_orphans();
+  luaspy::tests::adopt_orphans();
   return luaspy::faults::run(command);
 }

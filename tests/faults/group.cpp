@@ -11,6 +11,8 @@
 
 namespace luaspy::faults {
 
+using namespace tests;
+
 Group::Group(Controller controller) {
   const bool cpu = controller == Controller::cpu;
   struct Place {

@@ -22,11 +22,9 @@ void look_at(const CoreFile& core) {
   int threads = 0;
   for (const CoreFile::Thread& thread : core.threads()) {
     if (threads++ == 4) break;
-    StackReader::Prediction predicted;
-    Sample sample;
-    if (!reader.read(thread.registers, predicted, false)) continue;
-    reader.finish(sample, predicted);
-    const Stack stack = stacks.frames_of(sample.stack);
+    const StackReader::Finished* const finished = reader.look(thread.registers);
+    if (finished == nullptr) continue;
+    const Stack stack = stacks.frames_of(finished->sample.stack);
     expect(stack.size() < 10'000, "a stack is bounded");
     for (const Frame& frame : stack) {
       expect_printable(frame.name, 2000, "a frame's name");

@@ -54,7 +54,7 @@ class Program {
  private:
   static std::array<int, 2> new_pipe() {
     std::array<int, 2> ends{};
-    if (::pipe(ends.data()) != 0) faults::give_up("no pipe");
+    if (::pipe(ends.data()) != 0) tests::give_up("no pipe");
     return ends;
   }
   Program(const Spec& spec, const std::string& mode, std::array<int, 2> ends)
@@ -63,16 +63,16 @@ class Program {
     std::string said;
     for (char c = 0; said.find("READY\n") == std::string::npos && ::read(ends[0], &c, 1) == 1;) said += c;
     ::close(ends[0]);
-    if (!said.ends_with("READY\n")) faults::give_up(spec.name + " has not begun");
+    if (!said.ends_with("READY\n")) tests::give_up(spec.name + " has not begun");
   }
-  static faults::Words command_of(const Spec& spec, const std::string& mode) {
-    faults::Words words = spec.command;
+  static tests::Words command_of(const Spec& spec, const std::string& mode) {
+    tests::Words words = spec.command;
     words.push_back(LUASPY_TESTS "/instants/instants.lua");
     if (!mode.empty()) words.push_back(mode);
     return words;
   }
 
-  faults::Child child_;
+  tests::Child child_;
 };
 
 struct Counts {
@@ -154,12 +154,12 @@ Counts run_one(const Spec& spec, const std::string& mode, int count) {
   SamplerOptions sampler;
   sampler.patience = std::chrono::seconds(2);
   const Result<std::unique_ptr<Session>> session = Session::open(target, sampler);
-  if (!session) faults::give_up(session.error().text);
-  if (const Result<void> lua = (*session)->check_lua(); !lua) faults::give_up(lua.error().text);
+  if (!session) tests::give_up(session.error().text);
+  if (const Result<void> lua = (*session)->check_lua(); !lua) tests::give_up(lua.error().text);
   std::mt19937 dice(20261123);
   std::uniform_real_distribution<double> pause(0, longest);
   for (; counts.instants < count; ++counts.instants) {
-    faults::sleep_ms(pause(dice));
+    tests::sleep_ms(pause(dice));
     const Result<HeapSnapshot> snapshot = take_snapshot(**session);
     if (!snapshot || snapshot->states.size() != 1) {
       ++counts.failed, ++counts.what[snapshot ? "not one Lua" : snapshot.error().text];

@@ -36,7 +36,7 @@ void CoroutineWatcher::locate(const Registers& registers, std::vector<ActiveStat
 CoroutineLookup CoroutineWatcher::look(int tries) {
   using system::Clock;
   CoroutineLookup result;
-  Thread& thread = *target_.process().threads().front();
+  const std::shared_ptr<Thread> thread = target_.process().threads().front();
   while (!result.complete && result.tries < tries) {
     ++result.tries;
     const AddressSpace space = target_.process().address_space();
@@ -46,29 +46,18 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
     coroutines_.learn(space, locator_.global_states());
     result.learning = Clock::now() - found;
     std::vector<std::vector<ActiveState>> active(1);
-    const ThreadState state = thread.state();
-    const std::uint64_t runs = thread.run_count();
-    if (state.kind == ThreadState::Kind::sleeping && state.system_call >= 0) {  // not a thread that waits for a page
-      Registers registers;
-      registers.set_sp(state.sp);
-      registers.set_pc(state.pc);
-      const auto before = Clock::now();
-      coroutines_.copy();
-      result.copying = Clock::now() - before;
-      locate(registers, active[0]);
-      if (!(thread.state() == state) || thread.run_count() != runs) {  // it ran
-        --result.tries;
-        continue;
-      }
-    } else {
-      Target::Stop stop(target_, thread.tid());
-      REQUIRE(stop.outcome() == Target::Stop::Outcome::stopped);
-      const auto before = Clock::now();
-      coroutines_.copy();
-      result.copying = Clock::now() - before;
-      locate(stop.registers(), active[0]);
-      result.stopped = stop.resume();
+    HeldThread held(target_, thread);
+    REQUIRE(held.stands_still());
+    const auto before = Clock::now();
+    coroutines_.copy();
+    result.copying = Clock::now() - before;
+    locate(held.registers(), active[0]);
+    const bool waits_for_page = held.sleeps() && held.state().system_call < 0;
+    if (waits_for_page || !held.has_not_run()) {
+      --result.tries;
+      continue;
     }
+    result.stopped = held.resume();
     const auto copied = Clock::now();
     result.complete = coroutines_.settle(active);
     result.states = coroutines_.report(names_, reader_.native_code());

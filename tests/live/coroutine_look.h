@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "attach/target.h"
+#include "attach/held_thread.h"
 #include "heap/coroutines.h"
 #include "stack/stack_reader.h"
 

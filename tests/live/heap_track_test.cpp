@@ -152,10 +152,10 @@ TEST_CASE("the heap takes no read of its own", "[heap_track]") {
     }
     const std::vector<Address> singles = memory.singles;
     reader.read_after(look, predicted);
-    Sample sample;
-    if (!reader.finish(look, sample, predicted) || sample.heaps.size() != 1) continue;
+    const StackReader::Finished* const finished = reader.finish(look, predicted);
+    if (finished == nullptr || finished->sample.heaps.size() != 1) continue;
     ++with_heap;
-    const Address page = sample.heaps[0].G / Snapshot::page_size;
+    const Address page = finished->sample.heaps[0].G / Snapshot::page_size;
     with_own_read += std::ranges::any_of(singles, [&](Address at) { return at / Snapshot::page_size == page; });
   }
   INFO(name << ": " << with_heap << " looks with a heap, " << with_own_read << " with a read of its own");

@@ -13,7 +13,7 @@
 #include <array>
 #include <cstring>
 
-#include "attach/target.h"
+#include "attach/held_thread.h"
 #include "luastate/variables.h"
 #include "stack/stack_reader.h"
 #include "support/harness.h"
@@ -56,30 +56,19 @@ class Looker {
 
   // nullopt if the thread moved meanwhile.
   std::optional<Look> look(const ValueLimits& limits = {}) {
-    const Thread& thread = *target_.process().threads().at(0);
-    const ThreadState state = thread.state();
-    if (state.kind == ThreadState::Kind::ended) return std::nullopt;
-    if (state.kind == ThreadState::Kind::running) {
-      Target::Stop stop(target_, thread.tid());
-      if (stop.outcome() != Target::Stop::Outcome::stopped) return std::nullopt;
-      return read(stop.registers(), limits);
-    }
-    const std::uint64_t runs = thread.run_count();
-    Registers registers;
-    registers.set_pc(state.pc);
-    registers.set_sp(state.sp);
-    std::optional<Look> look = read(registers, limits);
-    return thread.state() == state && thread.run_count() == runs ? look : std::nullopt;
+    const HeldThread held(target_, target_.process().threads().at(0));
+    if (!held.stands_still()) return std::nullopt;
+    std::optional<Look> look = read(held.registers(), limits);
+    return held.has_not_run() ? look : std::nullopt;
   }
 
  private:
   std::optional<Look> read(const Registers& registers, const ValueLimits& limits) {
-    Sample sample;
-    StackReader::Prediction none;
-    if (!reader_.read(registers, none, false) || !reader_.finish(sample, none)) return std::nullopt;
+    const StackReader::Finished* const finished = reader_.look(registers);
+    if (finished == nullptr) return std::nullopt;
     Look look;
     CountingRoom room;
-    const auto& frames = reader_.joined().calls;
+    const auto& frames = finished->joined.calls;
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
       if (frame->state == nullptr) continue;
       const ActiveState& state = *frame->state;

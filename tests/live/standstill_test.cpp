@@ -42,6 +42,37 @@ TEST_CASE("nothing moves in a standstill", "[family]") {
   CHECK(whole >= 25);
 }
 
+TEST_CASE("a thread that is held stands still: stopped if it runs, left alone if it sleeps", "[family]") {
+  Running working(lua({"-e", "print('READY') io.flush() while true do end"}));
+  Running waiting(lua({"-e", "print('READY') io.flush() io.read() print('AGAIN') io.flush() io.read()"}));
+  for (Running* const program : {&working, &waiting}) {
+    const bool works = program == &working;
+    INFO((works ? "it works" : "it waits"));
+    program->read_until("READY");
+    Result<Process> process = Process::open(program->pid());
+    REQUIRE(process);
+    Target target(std::move(*process), std::chrono::seconds(2));
+    const std::shared_ptr<Thread> thread = target.process().threads().front();
+    if (!works) program->await("it reads", [&] { return thread->state().kind == ThreadState::Kind::sleeping; });
+    HeldThread held(target, thread);
+    CHECK(held.stands_still());
+    CHECK(held.sleeps() == !works);
+    CHECK((held.stop() != nullptr) == works);
+    CHECK(held.has_not_run());
+    CHECK(target.process().address_space().find(held.registers().sp()) != nullptr);
+    CHECK(thread->state_letter() == (works ? 't' : 'S'));
+    if (works) {
+      CHECK(held.resume().count() > 0);
+      CHECK(thread->state_letter() != 't');
+      continue;
+    }
+    program->send("\n");
+    program->read_until("AGAIN");
+    CHECK_FALSE(held.has_not_run());
+    CHECK(held.resume().count() == 0);
+  }
+}
+
 // The kernel ends all other threads first, and a traced thread has not ended until its tracer has
 // been notified.
 TEST_CASE("exec goes on, whichever thread stands still", "[family]") {

@@ -24,14 +24,19 @@ bool catches(const Shown& frame) {
 
 }  // namespace
 
-Look look_of(StackReader& reader, const Sample& sample, const std::string& library) {
+Look look_of(StackReader& reader, const StackReader::Finished* finished, const std::string& library) {
   Look look;
+  if (finished == nullptr) {
+    look.lost = look.native_incomplete = true;
+    return look;
+  }
+  const Sample& sample = finished->sample;
   look.vm_state = sample.vm_state;
   look.native_incomplete = sample.quality.native_complete == 0;
   look.lost = sample.quality.with_lua == 0 || sample.quality.lua_unusable != 0 || sample.quality.lua_broken != 0 ||
               sample.quality.not_joined != 0;
   bool tail = false, native = false;
-  const auto& labelled = reader.joined().calls;
+  const auto& labelled = finished->joined.calls;
   const Stack stack = reader.stacks().frames_of(sample.stack);
   for (std::size_t i = 0; i < stack.size(); ++i) {
     const Frame& frame = stack[i];

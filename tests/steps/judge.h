@@ -37,7 +37,8 @@ struct Look {
   bool native_incomplete = false;
   bool native_between = false;  // there is a native frame between Lua's that does not belong to a library
 };
-Look look_of(StackReader& reader, const Sample& sample, const std::string& library);
+// `finished`: of a look of `reader`; nullptr: nothing could be read.
+Look look_of(StackReader& reader, const StackReader::Finished* finished, const std::string& library);
 
 struct Counts {
   std::int64_t tried = 0, wrong = 0, impossible = 0, lost = 0, native_incomplete = 0, cold_differs = 0;

@@ -80,32 +80,27 @@ class Looker {
   explicit Looker(Stepped& program)
       : program_(program), reader_(program.process(), program.memory(), stacks_, {}, {}) {}
 
-  const Sample& look() {
-    take(predicted_, true);
+  // nullptr: there is no stack to read.
+  const StackReader::Finished* look() {
+    const StackReader::Finished* finished = nullptr;
+    while (finished == nullptr) {
+      const bool is_there = reader_.read(look_, program_.registers(), predicted_, true);
+      look_.snapshot.close();
+      if (!is_there) return nullptr;
+      finished = reader_.finish(look_, predicted_);
+    }
     reader_.settle();
-    return sample_;
+    return finished;
   }
-  const Sample& look_cold() {
-    StackReader::Prediction nothing;
-    take(nothing, false);
-    return sample_;
-  }
+  const StackReader::Finished* look_cold() { return reader_.look(program_.registers()); }
   StackReader& reader() { return reader_; }
 
  private:
-  void take(StackReader::Prediction& predicted, bool hurry) {
-    sample_ = {};
-    do {
-      if (!reader_.read(program_.registers(), predicted, hurry)) sample_.loss = Loss::unreadable;
-      reader_.close();
-    } while (sample_.loss == Loss::none && !reader_.finish(sample_, predicted));
-  }
-
   Stepped& program_;
   StackTable stacks_;
   StackReader reader_;
+  StackReader::Look look_{program_.memory()};
   StackReader::Prediction predicted_;
-  Sample sample_;
 };
 
 class Campaign {
@@ -162,8 +157,8 @@ class Campaign {
   }
 
   void look() {
-    const Sample& sample = looker_.look();
-    const Look now = look_of(looker_.reader(), sample, "libc");
+    finished_ = looker_.look();
+    const Look now = look_of(looker_.reader(), finished_, "libc");
     const ShownStack before = previous_;
     const Judge::Verdict verdict = judge_.judge(now);
     if (!now.lost) previous_ = now.stack;
@@ -173,7 +168,8 @@ class Campaign {
     if (now.lost) report(fmt::format("{}: lost: {}", phase_, text_of(now.stack)));
     if (now.native_incomplete) report(fmt::format("{}: native part incomplete: {}", phase_, text_of(now.stack)));
     if (counts().tried % cold_rate != 0) return;
-    const Look cold = look_of(looker_.reader(), looker_.look_cold(), "libc");
+    finished_ = looker_.look_cold();
+    const Look cold = look_of(looker_.reader(), finished_, "libc");
     if (cold.stack == now.stack && cold.lost == now.lost) return;
     ++judge_.counts().cold_differs;
     report(fmt::format("{}: cold differs: {}\n            → {}", phase_, text_of(now.stack), text_of(cold.stack)));
@@ -184,8 +180,8 @@ class Campaign {
     if (!options_.verbose) return;
     Report& report = reports_[text];
     if (report.count++ != 0) return;
-    for (std::size_t i = 0; i < std::min<std::size_t>(looker_.reader().natives().size(), 4); ++i) {
-      const NativeFrame& native = looker_.reader().natives()[i];
+    for (std::size_t i = 0; finished_ != nullptr && i < std::min<std::size_t>(finished_->natives().size(), 4); ++i) {
+      const NativeFrame& native = finished_->natives()[i];
       const Frame& frame = looker_.reader().native_code().describe(native);
       report.first += fmt::format("{}{}+{:#x}", i == 0 ? "" : " < ", frame.name, native.pc - native.function);
     }
@@ -194,6 +190,7 @@ class Campaign {
   const Options& options_;
   Stepped program_;
   Looker looker_;
+  const StackReader::Finished* finished_ = nullptr;  // of the last look
   Judge judge_;
   std::string phase_;
   std::set<std::string> phases_;

@@ -21,7 +21,7 @@
 #include <set>
 #include <sstream>
 
-namespace luaspy::faults {
+namespace luaspy::tests {
 namespace {
 
 std::set<pid_t>& started() {
@@ -32,7 +32,7 @@ std::set<pid_t>& started() {
 }  // namespace
 
 void give_up(const std::string& why) {
-  fmt::print(stderr, "faults: {}\n", why);
+  fmt::print(stderr, "tests: {}\n", why);
   std::exit(2);
 }
 
@@ -65,15 +65,18 @@ Child::Child(const Words& command, const Files& files) {
     return;
   }
   if (files.ignored != 0) ::signal(files.ignored, SIG_IGN);
+  // luaspy is a sibling of its target: for an ordinary user, Yama (ptrace_scope 1) allows it to trace only
+  // with this permission.
+  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   if (files.terminal) ::setsid();  // a terminal that a session leader opens also for reading becomes the session's
   const auto redirect = [](int from, int to) { return from >= 0 && ::dup2(from, to) == to; };
-  const int output = files.output_fd >= 0
-                         ? files.output_fd
-                         : ::open(files.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  bool good = redirect(::open("/dev/null", O_RDONLY | O_CLOEXEC), 0) && redirect(output, 1) &&
-              redirect(::open(files.errors.c_str(),
-                              (files.terminal ? O_RDWR : O_WRONLY) | O_CREAT | O_APPEND | O_CLOEXEC, 0666),
-                       2);
+  constexpr int append = O_CREAT | O_APPEND | O_CLOEXEC;
+  const auto or_file = [](int file, const std::string& path, int flags) {
+    return file >= 0 ? file : ::open(path.c_str(), flags, 0666);
+  };
+  bool good = redirect(or_file(files.input_fd, "/dev/null", O_RDONLY | O_CLOEXEC), 0) &&
+              redirect(or_file(files.output_fd, files.output, O_WRONLY | append), 1) &&
+              redirect(or_file(files.errors_fd, files.errors, (files.terminal ? O_RDWR : O_WRONLY) | append), 2);
   if (files.most_bytes != 0) {
     const rlimit limit{files.most_bytes, files.most_bytes};
     good = good && ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
@@ -141,7 +144,7 @@ int orphans_that_run(const std::string& name) {
 
 Folder::Folder() {
   const char* const root = std::getenv("TMPDIR");
-  path_ = std::string(root != nullptr ? root : "/tmp") + "/luaspy-faults-XXXXXX";
+  path_ = std::string(root != nullptr ? root : "/tmp") + "/luaspy-test-XXXXXX";
   if (::mkdtemp(path_.data()) == nullptr || ::chmod(path_.c_str(), 0755) != 0)
     give_up("cannot make a folder below " + path_);
 }
@@ -149,6 +152,14 @@ Folder::Folder() {
 Folder::~Folder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+std::string Folder::write(const std::string& file, const std::string& text, unsigned mode) const {
+  const std::string unfinished = path(file) + ".unfinished";
+  write_file(unfinished, text);
+  if (::chmod(unfinished.c_str(), mode) != 0 || std::rename(unfinished.c_str(), path(file).c_str()) != 0)
+    give_up("cannot write " + path(file));
+  return path(file);
 }
 
 Words Folder::names() const {
@@ -169,4 +180,4 @@ void sleep_ms(double ms) {
   }
 }
 
-}  // namespace luaspy::faults
+}  // namespace luaspy::tests

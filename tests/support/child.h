@@ -1,6 +1,6 @@
 #pragma once
-// Processes of a campaign: started, waited for with a time limit, ended by pid. Errors of the
-// machine (failed fork or file access) end the campaign.
+// Processes of tests: started, waited for with a time limit, ended by pid. Errors of the machine (failed
+// fork or file access) end the test program. harness.h has more for live tests, campaigns have it in their folders.
 
 #include <sys/types.h>
 
@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-namespace luaspy::faults {
+namespace luaspy::tests {
 
 using Words = std::vector<std::string>;
 
-// Ends the campaign, with a reason.
+// Ends the test program, with a reason.
 [[noreturn]] void give_up(const std::string& why);
 
 std::string read_file(const std::string& path);  // empty if the file does not exist
@@ -22,12 +22,12 @@ class Child {
  public:
   struct Files {
     std::string output = "/dev/null", errors = "/dev/null";
-    int output_fd = -1;            // instead of `output`
-    unsigned long most_bytes = 0;  // RLIMIT_FSIZE, if not 0
-    bool terminal = false;         // `errors` is a terminal, which becomes the controlling one
-    int ignored = 0;               // a signal that it ignores, as under nohup
-    std::string group{};           // cgroup.procs of a control group, in which it starts
-    uid_t user = 0;                // if not 0: it runs as this user, without groups
+    int input_fd = -1, output_fd = -1, errors_fd = -1;  // instead of nothing, `output` and `errors`
+    unsigned long most_bytes = 0;                       // RLIMIT_FSIZE, if not 0
+    bool terminal = false;                              // `errors` is a terminal, which becomes the controlling one
+    int ignored = 0;                                    // a signal that it ignores, as under nohup
+    std::string group{};                                // cgroup.procs of a control group, in which it starts
+    uid_t user = 0;                                     // if not 0: it runs as this user, without groups
   };
   Child(const Words& command, const Files& files);
   explicit Child(const Words& command) : Child(command, Files()) {}
@@ -59,9 +59,10 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   ~Folder();
-  std::string path(const std::string& file) const { return path_ + "/" + file; }
-  const std::string& path() const { return path_; }
+  std::string path(const std::string& file = {}) const { return file.empty() ? path_ : path_ + "/" + file; }
   Words names() const;  // names of its entries, sorted
+  // Returns the file's path. It gets its name once it is complete: a target may be waiting for it.
+  std::string write(const std::string& file, const std::string& text, unsigned mode = 0644) const;
 
  private:
   std::string path_;
@@ -70,4 +71,4 @@ class Folder {
 void sleep_ms(double ms);  // exact to 1 µs: it polls the clock at the end
 double now_s();
 
-}  // namespace luaspy::faults
+}  // namespace luaspy::tests

@@ -22,38 +22,11 @@ namespace {
 
 constexpr int patience_ms = 60'000;
 
-struct Child {
-  pid_t pid = -1;
-  int input = -1, output = -1, errors = -1;
-};
-
-Child start(const Words& command, bool capture_errors) {
-  std::array<int, 2> in{}, out{}, err{-1, -1};
-  REQUIRE(::pipe2(in.data(), O_CLOEXEC) == 0);
-  REQUIRE(::pipe2(out.data(), O_CLOEXEC) == 0);
-  if (capture_errors) REQUIRE(::pipe2(err.data(), O_CLOEXEC) == 0);
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const pid_t pid = ::fork();
-  REQUIRE(pid >= 0);
-  if (pid == 0) {
-    ::dup2(in[0], 0);
-    ::dup2(out[1], 1);
-    if (capture_errors) ::dup2(err[1], 2);
-    // luaspy is a sibling of its target here: for an ordinary user, Yama (ptrace_scope 1) allows it
-    // to trace only with this permission.
-    ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    ::execvp(arguments[0], arguments.data());
-    ::_exit(127);
-  }
-  ::close(in[0]);
-  ::close(out[1]);
-  if (capture_errors) ::close(err[1]);
-  return {pid, in[1], out[0], err[0]};
+std::array<int, 2> pipe_ends() {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+  return ends;
 }
-
-int status_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
 // Reads available bytes; false at the end of the stream.
 bool read_some(int file, std::string& into) {
@@ -201,31 +174,33 @@ std::string place(const std::string& file, const std::string& definition) {
 }
 
 Finished run(const Words& command, const std::string& input) {
-  const Child child = start(command, true);
-  REQUIRE(::write(child.input, input.data(), input.size()) == static_cast<ssize_t>(input.size()));
-  ::close(child.input);
+  const std::array<int, 2> in = pipe_ends(), out = pipe_ends(), err = pipe_ends();
+  Child child(command, {.input_fd = in[0], .output_fd = out[1], .errors_fd = err[1]});
+  for (const int end : {in[0], out[1], err[1]}) ::close(end);
+  REQUIRE(::write(in[1], input.data(), input.size()) == static_cast<ssize_t>(input.size()));
+  ::close(in[1]);
   Finished finished;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms);
-  std::array<pollfd, 2> files{pollfd{child.output, POLLIN, 0}, pollfd{child.errors, POLLIN, 0}};
+  std::array<pollfd, 2> files{pollfd{out[0], POLLIN, 0}, pollfd{err[0], POLLIN, 0}};
   int open = 2;
   bool late = false;
   while (open > 0 && !late) {
     late = ::poll(files.data(), files.size(), patience_ms) == 0 || std::chrono::steady_clock::now() > deadline;
     for (pollfd& file : files) {
       if (file.revents == 0 || file.fd < 0) continue;
-      if (!read_some(file.fd, file.fd == child.output ? finished.out : finished.err)) {
+      if (!read_some(file.fd, file.fd == out[0] ? finished.out : finished.err)) {
         ::close(file.fd);
         file.fd = -1;
         --open;
       }
     }
   }
-  if (late) ::kill(child.pid, SIGKILL);
-  int status = 0;
-  ::waitpid(child.pid, &status, 0);
+  if (late) child.signal(SIGKILL);
+  const std::optional<int> status = child.wait(patience_ms / 1e3);
   INFO(command[0] << " took longer than a minute; it said: " << finished.out << finished.err);
   REQUIRE_FALSE(late);
-  finished.status = status_of(status);
+  REQUIRE(status.has_value());
+  finished.status = *status;
   return finished;
 }
 
@@ -233,32 +208,6 @@ Finished luaspy(const Words& arguments) {
   Words command = {LUASPY_PROGRAM};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run(command);
-}
-
-Folder::Folder() {
-  const char* const root = std::getenv("TMPDIR");
-  path_ = std::string(root != nullptr ? root : "/tmp") + "/luaspy-test-XXXXXX";
-  REQUIRE(::mkdtemp(path_.data()) != nullptr);
-  REQUIRE(::chmod(path_.c_str(), 0755) == 0);
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string Folder::write(const std::string& file, const std::string& text, unsigned mode) const {
-  // It gets its own name only when it is complete: a target may be waiting for it, to remove it.
-  const std::string unfinished = path(file) + ".unfinished";
-  std::ofstream(unfinished, std::ios::binary) << text;
-  REQUIRE(::chmod(unfinished.c_str(), mode) == 0);
-  REQUIRE(std::rename(unfinished.c_str(), path(file).c_str()) == 0);
-  return path(file);
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version,
@@ -351,16 +300,18 @@ std::vector<FoldedStack> parse_folded(const std::string& text) {
   return stacks;
 }
 
-Running::Running(const Words& command) {
-  const Child child = start(command, false);
-  pid_ = child.pid, input_ = child.input, output_ = child.output;
+Running::Running(const Words& command) : Running(command, pipe_ends(), pipe_ends()) {}
+
+Running::Running(const Words& command, const Pipe& input, const Pipe& output)
+    : child_(command, {.input_fd = input[0], .output_fd = output[1], .errors_fd = STDERR_FILENO}),
+      input_(input[1]),
+      output_(output[0]) {
+  ::close(input[0]);
+  ::close(output[1]);
 }
 
 Running::~Running() {
-  if (!waited_) {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
+  child_.signal(SIGKILL);
   close_input();
   ::close(output_);
 }
@@ -395,26 +346,14 @@ void Running::close_input() {
 }
 
 int Running::wait() {
-  const int file = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
-  REQUIRE(file >= 0);
-  pollfd entry{file, POLLIN, 0};
-  const int ended = ::poll(&entry, 1, patience_ms);
-  ::close(file);
   INFO("a program that should end does not");
-  REQUIRE(ended == 1);
-  int status = 0;
-  REQUIRE(::waitpid(pid_, &status, 0) == pid_);
-  waited_ = true;
-  return status_of(status);
-}
-
-bool Running::alive() const {
-  siginfo_t info{};
-  return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+  const std::optional<int> status = child_.wait(patience_ms / 1e3);
+  REQUIRE(status.has_value());
+  return *status;
 }
 
 void Running::await(const std::string& what, const std::function<bool()>& holds) {
-  const int file = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  const int file = static_cast<int>(::syscall(SYS_pidfd_open, pid(), 0));
   REQUIRE(file >= 0);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms);
   bool ended = false, held = false;

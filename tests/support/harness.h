@@ -2,17 +2,16 @@
 // Real programs for live tests: started by a test, ended by it by pid, read over pipes. Tests do
 // not sleep: a target says READY.
 
-#include <sys/types.h>
-
+#include <array>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
+
+#include "support/child.h"
 
 namespace luaspy::live {
 
-using Words = std::vector<std::string>;
+using namespace tests;
 Words operator+(Words left, const Words& right);
 
 // A line of targets.tsv, hosts.tsv, or their LuaJIT counterparts, which tests/targets/prepare.sh
@@ -47,21 +46,6 @@ struct Finished {
 // Runs a command to its end. Fails the test if it takes longer than a minute.
 Finished run(const Words& command, const std::string& input = {});
 Finished luaspy(const Words& arguments);
-
-// A new folder under the system's temporary one, removed with the object. Other users may read it.
-class Folder {
- public:
-  Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder();
-  std::string path(const std::string& file = {}) const { return file.empty() ? path_ : path_ + "/" + file; }
-  std::string write(const std::string& file, const std::string& text, unsigned mode = 0644) const;  // returns its path
-
- private:
-  std::string path_;
-};
-std::string read_file(const std::string& path);  // empty if the file does not exist
 
 // Compiles tests/live/programs/NAME.c into the folder and returns the executable's path. With a Lua
 // version of sources.tsv (5.4.7) or luajit-sources.tsv (2.1.20260824-gc64) it is linked with that
@@ -99,7 +83,7 @@ class Running {
   Running& operator=(const Running&) = delete;
   ~Running();
 
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return child_.pid(); }
   // Lines on its standard output up to `last`, without it; fails the test if the program ends
   // without printing it.
   std::vector<std::string> read_until(const std::string& last);
@@ -108,17 +92,19 @@ class Running {
   // Waits for its end; returns its status in the form of a shell. Fails the test if it takes longer
   // than a minute.
   int wait();
-  bool alive() const;
+  bool alive() const { return child_.alive(); }
   // Waits until `holds` returns true, which is called every few ms; fails the test if the program
   // ends first, or after a minute.
   void await(const std::string& what, const std::function<bool()>& holds);
   std::string rest();  // its output until its end
 
  private:
-  pid_t pid_ = -1;
+  using Pipe = std::array<int, 2>;
+  Running(const Words& command, const Pipe& input, const Pipe& output);
+
+  Child child_;
   int input_ = -1, output_ = -1;
   std::string buffer_;
-  bool waited_ = false;
 };
 
 // dump --json of a process, parsed.

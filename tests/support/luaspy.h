@@ -5,6 +5,8 @@
 
 namespace luaspy::faults {
 
+using namespace tests;
+
 class Luaspy {
  public:
   // The word "profile" becomes a path in the folder, which must outlive this object.
