@@ -74,7 +74,7 @@ class Session : public SampledProcess {
   }
   void end_look() override { sampler_.reader().unlock(); }
   Sample finish(Sampler::Look& look, StackReader::Prediction& predicted) override {
-    return sampler_.finish(look, predicted);
+    return sampler_.finish(look, predicted).sample;
   }
 
   // Whether a file with a Lua core that luaspy can read is mapped.
