@@ -18,8 +18,8 @@ std::vector<FrameDetail> read_variables(StackReader& reader, const StackReader::
     FrameDetail& detail = details.emplace_back();
     if (frame.state == nullptr) continue;
     const ActiveState& state = *frame.state;
-    const auto [variables, unused] = of_states.try_emplace(frame.walk, look.snapshot(), *state.lua, state.G, state.L,
-                                                           *frame.walk, reader.lua().names(), limits, room);
+    const auto [variables, unused] = of_states.try_emplace(frame.walk, look.snapshot(), state, *frame.walk,
+                                                           reader.lua().names(), limits, room);
     detail.variables = variables->second.variables(frame.call, frame.pc);
   }
   return details;

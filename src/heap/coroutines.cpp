@@ -96,7 +96,7 @@ void Coroutines::learn_coroutines(State& state, std::size_t from) {
     // The values are made again from the copy, in the same order; this finds out which memory that
     // takes.
     CountingRoom room = limits_.room;
-    VariableReader variables(copy_, *state.lua, state.G, L, look_.walk, *names_, limits_.values, room);
+    VariableReader variables(copy_, {L, state.G, state.lua}, look_.walk, *names_, limits_.values, room);
     for (std::size_t i = look_.walk.calls.size(); i-- > 0;) (void)variables_of(variables, look_, i);
   };
   if (from == 0) learn(state.lua->main_thread(copy_, state.G));
@@ -236,7 +236,7 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
   for (const Address one : group.detailed) {
     if (!look_at_coroutine(copy_, *state.lua, state.G, one, active_in(one), limits_.walk, look_)) continue;
     CountingRoom room = limits_.room;
-    VariableReader variables(copy_, *state.lua, state.G, one, look_.walk, *names_, limits_.values, room);
+    VariableReader variables(copy_, {one, state.G, state.lua}, look_.walk, *names_, limits_.values, room);
     CoroutineDetail& detail = described.details.emplace_back();
     detail.L = one;
     for (const std::size_t call : call_of)

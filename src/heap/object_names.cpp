@@ -35,13 +35,17 @@ std::string metatable_of(Value::Type type) {
   }
 }
 
+ActiveState main_thread_of(const HeapAnalysis& analysis) {
+  const Address G = analysis.global_state();
+  return {analysis.lua().main_thread(analysis.memory(), G), G, &analysis.lua()};
+}
+
 }  // namespace
 
 ObjectNames::ObjectNames(const HeapAnalysis& analysis)
     : analysis_(analysis),
       names_(analysis.memory()),
-      values_(analysis.memory(), analysis.lua(), analysis.global_state(),
-              analysis.lua().main_thread(analysis.memory(), analysis.global_state()), names_, short_values, room_) {
+      values_(analysis.memory(), main_thread_of(analysis), names_, short_values, room_) {
   names_.read_loaded(analysis.lua(), analysis.global_state());
   names_.use_code(analysis.code());
 }
@@ -76,9 +80,8 @@ std::string ObjectNames::text(const HeapObject& object, ValueText& values) {
 std::string ObjectNames::text(const HeapObject& object) { return text(object, values_); }
 
 std::string ObjectNames::text(const HeapObject& object, const ValueLimits& limits) {
-  const Address main = analysis_.lua().main_thread(analysis_.memory(), analysis_.global_state());
   CountingRoom room{1 << 24};
-  ValueText values(analysis_.memory(), analysis_.lua(), analysis_.global_state(), main, names_, limits, room);
+  ValueText values(analysis_.memory(), main_thread_of(analysis_), names_, limits, room);
   return text(object, values);
 }
 

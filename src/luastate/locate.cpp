@@ -296,9 +296,11 @@ std::vector<Address> Locator::find_missed(const Memory& memory, const ThreadStac
   return found;
 }
 
-void Locator::locate(const Memory& memory, const Registers& registers, const ThreadStack& stack,
-                     const ThreadStack& before, Unknown unknown, std::vector<ActiveState>& active,
-                     std::vector<Address>& deferred, const Mentions* before_mentions, Effort effort) {
+void Locator::locate(const StoppedThread& thread, const LastLook& last, Unknown unknown,
+                     std::vector<ActiveState>& active, std::vector<Address>& deferred, Effort effort) {
+  const Memory& memory = thread.memory;
+  const ThreadStack &stack = thread.stack, &before = last.stack;
+  const Mentions* const before_mentions = last.mentions;
   active.clear();
   candidates_.clear();
   chunk_.clear();
@@ -347,7 +349,7 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     room_.strange = room.strange;  // those that were missed must not keep others from being recognised
   }
   const auto consider_register = [&](unsigned number) {
-    if (registers.knows(number)) consider(registers[number], [] { return false; });
+    if (thread.registers.knows(number)) consider(thread.registers[number], [] { return false; });
   };
   std::ranges::for_each(machine_.callee_saved, consider_register);
   // Functions of the VM get L as their first argument, some callbacks as their second.

@@ -64,6 +64,17 @@ class Locator {
     std::vector<Address> states;
   };
   static constexpr std::size_t most_states = 256;  // active on one thread: LUAI_MAXCCALLS limits nesting to 200
+  // A thread in a stop.
+  struct StoppedThread {
+    const Memory& memory;  // the snapshot
+    const Registers& registers;
+    ThreadStack stack;  // in the snapshot
+  };
+  // What is remembered of the previous look at a thread; empty: nothing.
+  struct LastLook {
+    ThreadStack stack;                   // as it was then
+    const Mentions* mentions = nullptr;  // the mentions() of that look
+  };
 
   // How to treat words that could refer to a lua_State but are not known to. Most refer to
   // something else. Words at the same place as in the previous look need not be checked again: what
@@ -80,12 +91,9 @@ class Locator {
   enum class Effort { bounded, complete };
 
   // Puts the states running on the thread into `active` (cleared first), innermost first. Empty: no
-  // Lua runs there. `before`: the same stack at the previous look; empty if there was none.
-  // `mentions`: the mentions() of that look; null or empty if not known. `deferred`: receives the
-  // words that were deferred.
-  void locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, const ThreadStack& before,
-              Unknown unknown, std::vector<ActiveState>& active, std::vector<Address>& deferred,
-              const Mentions* mentions = nullptr, Effort effort = Effort::complete);
+  // Lua runs there. `deferred`: receives the words that were deferred.
+  void locate(const StoppedThread& thread, const LastLook& last, Unknown unknown, std::vector<ActiveState>& active,
+              std::vector<Address>& deferred, Effort effort = Effort::complete);
   // Of the last locate().
   const Mentions& mentions() const { return mentions_; }
 

@@ -25,15 +25,14 @@ void LuaInspector::try_rows(std::vector<const Lua*> rows) {
   locator_.try_rows(std::move(rows));
 }
 
-void LuaInspector::locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-                          const Locator::ThreadStack& before, bool all, Located& located,
-                          const Locator::Mentions* mentions, Locator::Effort effort) {
+void LuaInspector::locate(const Locator::StoppedThread& thread, const Locator::LastLook& last, bool all,
+                          Located& located, Locator::Effort effort) {
   located.all = all;
   const bool copies = copy_policy_.copies();
   located.all_functions = all || copies;
   located.copies.clear();
-  locator_.locate(memory, registers, stack, before, all ? Locator::Unknown::read : Locator::Unknown::defer,
-                  located.active, located.deferred, mentions, effort);
+  locator_.locate(thread, last, all ? Locator::Unknown::read : Locator::Unknown::defer, located.active,
+                  located.deferred, effort);
   located.mentions = locator_.mentions();
   located.left_out = locator_.left_out();
   located.unprotected.clear();
@@ -43,10 +42,9 @@ void LuaInspector::locate(const Memory& memory, const Registers& registers, cons
   }
   located.guessed = locator_.guessed();
   std::optional<FunctionCopier> copier;
-  if (copies) copier.emplace(memory, lasting_functions_, located.copies);
-  touch(memory, registers, stack, located, located.all_functions ? nullptr : &known_functions_,
-        copier ? &*copier : nullptr);
-  touch_heaps(memory, located);
+  if (copies) copier.emplace(thread.memory, lasting_functions_, located.copies);
+  touch(thread, located, located.all_functions ? nullptr : &known_functions_, copier ? &*copier : nullptr);
+  touch_heaps(thread.memory, located);
 }
 
 // The states of a thread are nearly always of one global_State.
@@ -59,15 +57,15 @@ void LuaInspector::touch_heaps(const Memory& memory, const Located& located) {
   }
 }
 
-void LuaInspector::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-                         const Located& located, const KnownFunctions* known, FunctionCopier* copier) const {
+void LuaInspector::touch(const Locator::StoppedThread& thread, const Located& located, const KnownFunctions* known,
+                         FunctionCopier* copier) const {
   static const KnownFunctions none;
   std::size_t number = 0;
   for (const std::vector<ActiveState>* const states : {&located.active, &located.unprotected}) {
     for (const ActiveState& state : *states) {
       const WalkLimits limits = limits_of(number++);
       ProtoList protos;
-      reader_of(state).touch(memory, registers, stack, state, limits, known != nullptr ? *known : none, protos);
+      reader_of(state).touch(thread, state, limits, known != nullptr ? *known : none, protos);
       if (copier != nullptr) copier->copy(*state.lua, protos.all());
     }
   }

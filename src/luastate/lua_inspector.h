@@ -32,19 +32,16 @@ class LuaInspector {
   // The currently known mappings of the target, which say where a lua_State can be.
   void know(const AddressSpace& space) { locator_.know(space); }
 
-  // In the stop: finds the states, and touches what their walks and heaps() will need. `memory` is
-  // the snapshot; `stack` is the thread's stack in it. `before`, `mentions`: the stack and its
-  // mentions at the previous look, if there was one. `all`: what was not known before is read, too.
+  // In the stop: finds the states, and touches what their walks and heaps() will need. `all`: what was
+  // not known before is read, too.
   // Only one thread at a time may call this, but another thread may run the steps after a stop
   // meanwhile.
-  void locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-              const Locator::ThreadStack& before, bool all, Located& located,
-              const Locator::Mentions* mentions = nullptr, Locator::Effort effort = Locator::Effort::complete);
+  void locate(const Locator::StoppedThread& thread, const Locator::LastLook& last, bool all, Located& located,
+              Locator::Effort effort = Locator::Effort::complete);
   // Right after the stop: touches what locate() left out because the functions were known.
-  // `memory`: the snapshot, then the memory as it is now.
-  void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-             const Located& located) const {
-    touch(memory, registers, stack, located, nullptr, nullptr);
+  // thread.memory: the snapshot, then the memory as it is now.
+  void touch(const Locator::StoppedThread& thread, const Located& located) const {
+    touch(thread, located, nullptr, nullptr);
   }
 
   // Everything below is called after the stop, in this order. Did the stop miss a state that runs
@@ -108,8 +105,8 @@ class LuaInspector {
 
  private:
   WalkLimits limits_of(std::size_t state) const;  // `state` counts from the innermost
-  void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-             const Located& located, const KnownFunctions* known, FunctionCopier* copier) const;
+  void touch(const Locator::StoppedThread& thread, const Located& located, const KnownFunctions* known,
+             FunctionCopier* copier) const;
   static void touch_heaps(const Memory& memory, const Located& located);
   void add_state(Walked& walked, const LookMemory& look, const ActiveState& activation, bool anchored) const;
 

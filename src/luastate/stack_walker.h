@@ -29,12 +29,10 @@ class StackWalker {
   // address.
   virtual void forget() {}
 
-  // In the stop: touches what the other steps will need. `memory` is the snapshot; `stack` is the
-  // thread's stack in it. Functions that are `known` are left out. Of the others, the Protos of Lua
-  // functions that may be called are added to `protos`, innermost first.
-  virtual void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-                     const ActiveState& activation, const WalkLimits& limits, const KnownFunctions& known,
-                     ProtoList& protos) const = 0;
+  // In the stop: touches what the other steps will need. Functions that are `known` are left out. Of the
+  // others, the Protos of Lua functions that may be called are added to `protos`, innermost first.
+  virtual void touch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
+                     const KnownFunctions& known, ProtoList& protos) const = 0;
 
   // After the stop: the calls, as far as they do not depend on the native frames. `innermost`: it
   // is the innermost state that runs on the thread.

@@ -19,11 +19,18 @@ constexpr std::uint64_t most_peeked = 64;      // slots visited to see that a ta
 
 }  // namespace
 
-ValueText::ValueText(const Memory& memory, const Lua& lua, Address G, Address L, Names& names,
-                     const ValueLimits& limits, CountingRoom& room)
-    : memory_(memory), lua_(lua), G_(G), L_(L), names_(names), limits_(limits), form_{}, room_(room) {
-  form_ = lua.find_table_form(memory, G).value_or(lua.stock_table_form());
-  globals_ = lua.globals_table(memory, form_, G, L);
+ValueText::ValueText(const Memory& memory, const ActiveState& state, Names& names, const ValueLimits& limits,
+                     CountingRoom& room)
+    : memory_(memory),
+      lua_(*state.lua),
+      G_(state.G),
+      L_(state.L),
+      names_(names),
+      limits_(limits),
+      form_{},
+      room_(room) {
+  form_ = lua_.find_table_form(memory, G_).value_or(lua_.stock_table_form());
+  globals_ = lua_.globals_table(memory, form_, G_, L_);
 }
 
 std::string ValueText::text(const Value& value) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "luastate/lua.h"
+#include "luastate/locate.h"
 #include "luastate/names.h"
 
 namespace luaspy {
@@ -39,8 +39,8 @@ struct CountingRoom {
 // `memory` does not change.
 class ValueText {
  public:
-  // All arguments must outlive it.
-  ValueText(const Memory& memory, const Lua& lua, Address G, Address L, Names& names, const ValueLimits& limits,
+  // All arguments but `state` must outlive it.
+  ValueText(const Memory& memory, const ActiveState& state, Names& names, const ValueLimits& limits,
             CountingRoom& room);
 
   // Valid UTF-8 without control characters, of bounded length. Steps and depth are bounded too,

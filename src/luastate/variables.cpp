@@ -8,19 +8,19 @@
 #include "luastate/bytecode.h"
 
 namespace luaspy {
-VariableReader::VariableReader(const Memory& memory, const Lua& lua, Address G, Address L, const LuaWalk& walk,
-                               Names& names, const ValueLimits& limits, CountingRoom& room)
+VariableReader::VariableReader(const Memory& memory, const ActiveState& state, const LuaWalk& walk, Names& names,
+                               const ValueLimits& limits, CountingRoom& room)
     : memory_(memory),
-      lua_(room.lua(memory, lua, G)),
-      L_(L),
+      lua_(room.lua(memory, *state.lua, state.G)),
+      L_(state.L),
       walk_(walk),
       names_(names),
       limits_(limits),
-      values_(memory, lua_, G, L, names, limits, room) {
+      values_(memory, {L_, state.G, &lua_}, names, limits, room) {
   for (const LuaCall& call : walk.calls) {
     if (call.on_trace) trace_base_ = call.ci;
   }
-  if (trace_base_ != 0) stack_limit_ = lua.stack_of(memory, L).second;
+  if (trace_base_ != 0) stack_limit_ = state.lua->stack_of(memory, L_).second;
 }
 
 CallVariables VariableReader::variables(std::size_t index, Address pc) {

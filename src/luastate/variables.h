@@ -46,9 +46,9 @@ struct CallVariables {
 
 class VariableReader {
  public:
-  // `walk` belongs to `L`. While this is used, `memory` must not change: the thread is stopped, or
-  // it is a copy. `names` must read the same target; all arguments must outlive it.
-  VariableReader(const Memory& memory, const Lua& lua, Address G, Address L, const LuaWalk& walk, Names& names,
+  // `walk` belongs to `state`. While this is used, `memory` must not change: the thread is stopped, or
+  // it is a copy. `names` must read the same target; all arguments but `state` must outlive it.
+  VariableReader(const Memory& memory, const ActiveState& state, const LuaWalk& walk, Names& names,
                  const ValueLimits& limits, CountingRoom& room);
 
   // The variables of walk.calls[call]. `pc`: its next instruction, if it is a Lua function.

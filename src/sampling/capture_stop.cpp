@@ -42,7 +42,7 @@ bool read_stop(SavedStop& stop, const AddressSpace& space, Snapshot& snapshot, L
   snapshot.open(sp, stack_end(space, sp) - sp, {}, stop.machine->red_zone);
   if (snapshot.stack().empty()) return false;
   const Locator::ThreadStack words = {snapshot.stack_start(), snapshot.stack()};
-  reader.locate(CopyingMemory(snapshot, stop.memory), stop.registers, words, {}, true, located);
+  reader.locate({CopyingMemory(snapshot, stop.memory), stop.registers, words}, {}, true, located);
   return true;
 }
 

@@ -120,8 +120,8 @@ bool StackReader::read(Look& look, const Registers& registers, const Prediction&
     snapshot.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {}, red_zone);
   if (snapshot.stack().empty()) return false;
   const bool all = !hurry || policy_.takes_care();
-  lua_.locate(snapshot, registers, look.stack(), {predicted.stack_start, predicted.stack}, all, look.located,
-              &predicted.mentions, hurry ? Locator::Effort::bounded : Locator::Effort::complete);
+  lua_.locate({snapshot, registers, look.stack()}, {{predicted.stack_start, predicted.stack}, &predicted.mentions}, all,
+              look.located, hurry ? Locator::Effort::bounded : Locator::Effort::complete);
   return true;
 }
 
@@ -129,7 +129,7 @@ void StackReader::read_after(Look& look, const Prediction& predicted) const {
   look.snapshot.close();
   look.objects.open(0, 0, predicted.objects);
   if (!look.located.all_functions)
-    lua_.touch(SnapshotThenLater(look.snapshot, look.objects), look.registers, look.stack(), look.located);
+    lua_.touch({SnapshotThenLater(look.snapshot, look.objects), look.registers, look.stack()}, look.located);
   look.objects.close();
 }
 

@@ -107,8 +107,7 @@ bool Unwinder::note_entry(Address entry) {
 Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, const FrameRule* rule,
                                std::vector<NativeFrame>& frames, std::size_t limit) {
   libunwind_.leave();
-  bool interrupted = false;
-  bool guessed = false;      // a frame was found by searching: what does not fit beyond it is a wrong guess, no end
+  Way way{stack, rule};
   bool may_be_root = false;  // nothing has called what the frame returns to: either a stack begins there, or a handler
   NativeFrame& first = frames.emplace_back();
   first.registers = registers;
@@ -118,8 +117,8 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
     frames.emplace_back();
     NativeFrame& frame = frames[frames.size() - 2];
     NativeFrame& next = frames.back();
-    const bool innermost = count == 0;
-    const Stepped stepped = step(frame, innermost, guessed, rule, interrupted, stack, next);
+    const bool innermost = way.innermost = count == 0;
+    const Stepped stepped = step(frame, way, next);
     if (std::exchange(may_be_root, false) && !(stepped == Stepped::caller && is_called_by(next))) {
       frames.pop_back();
       return End::root;
@@ -133,8 +132,8 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
     next.pc = next.registers.pc();
     next.lookup = next.pc - 1;
     frame.cfa = next.sp = next.registers.sp();
-    guessed |= next.step == Step::scan;
-    if (guessed || interrupted || place(frame.lookup).is_return == Place::Return::of_handler) continue;
+    way.guessed |= next.step == Step::scan;
+    if (way.guessed || way.interrupted || place(frame.lookup).is_return == Place::Return::of_handler) continue;
     // Where a stack begins, there is something in place of a return address.
     const bool is_certain = next.step == Step::cfi && (frame.step == Step::cfi || frame.step == Step::rule);
     if (is_certain && modules_.cannot_execute(next.pc)) {
@@ -162,57 +161,55 @@ bool Unwinder::is_called_by(const NativeFrame& caller) const {
          place(pc - 1).is_return == Place::Return::of_call;
 }
 
-// Steps from a frame to the next outer one, and sets `registers` and `step` of that one.
-// `interrupted`: as in step_by_tables.
-Stepped Unwinder::step(NativeFrame& frame, bool innermost, bool guessed, const FrameRule* rule, bool& interrupted,
-                       const Memory& stack, NativeFrame& next) {
+// Steps from a frame to the next outer one, and sets `registers` and `step` of that one; way.interrupted is
+// about that one then.
+Stepped Unwinder::step(NativeFrame& frame, Way& way, NativeFrame& next) {
+  const Memory& stack = way.stack;
   const Place& place = this->place(frame.lookup);
   const std::uint32_t row = place.row;
   frame.function = place.function.start;
   Registers& caller = next.registers;
-  if (rule != nullptr && rule->step(frame, stack, caller) && caller.sp() > frame.sp) {
+  if (way.rule != nullptr && way.rule->step(frame, stack, caller) && caller.sp() > frame.sp) {
     libunwind_.leave();
-    interrupted = false;
+    way.interrupted = false;
     next.step = Step::rule;
     return Stepped::caller;
   }
   next.step = Step::cfi;
   // Without call frame information libunwind would try frame pointers unchecked; step_by_scan
   // checks what it finds.
-  const Stepped stepped = row != no_row ? step_by_tables(frame, row, interrupted, stack, caller) : Stepped::unknown;
+  const Stepped stepped = row != no_row ? step_by_tables(frame, row, way, caller) : Stepped::unknown;
   if (stepped == Stepped::root) return stepped;
   if (stepped == Stepped::caller && caller.pc() == 0) return Stepped::root;
-  if (stepped == Stepped::caller && (innermost || caller.sp() > frame.sp)) return stepped;
+  if (stepped == Stepped::caller && (way.innermost || caller.sp() > frame.sp)) return stepped;
   libunwind_.leave();
-  interrupted = false;
-  if (is_entry(frame.lookup) || (!innermost && never_returns(frame.pc))) return Stepped::root;
+  way.interrupted = false;
+  if (is_entry(frame.lookup) || (!way.innermost && never_returns(frame.pc))) return Stepped::root;
   // Its bytes are missing: what looks like a return address above may be a stale one.
   if (const Module* const module = modules_.find(frame.lookup); module != nullptr && !module->executes(frame.lookup))
     return Stepped::unknown;
   next.step = Step::code;
   if (step_by_code(frame, stack, caller)) return Stepped::caller;
-  if (!innermost && !guessed && begins_stack(frame, stack)) return Stepped::root;
+  if (!way.innermost && !way.guessed && begins_stack(frame, stack)) return Stepped::root;
   next.step = Step::scan;
   return step_by_scan(frame, stack, caller) ? Stepped::caller : Stepped::unknown;
 }
 
-// `interrupted`: whether a frame did not call, although it is not the innermost one; then its
-// information is that at its pc. On entry it is about `from`, on return about the caller.
-Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack,
-                                 Registers& caller) {
-  const Address lookup = interrupted ? from.pc : from.lookup;
+// way.interrupted: on entry it is about `from`, on return about the caller.
+Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, Way& way, Registers& caller) {
+  const Address lookup = way.interrupted ? from.pc : from.lookup;
   // Once libunwind has begun, it continues: it keeps what it has learned about the frame.
   if (source_ == Source::rows && !libunwind_.goes_on()) {
-    if (interrupted) row = place(from.pc).row;
+    if (way.interrupted) row = place(from.pc).row;
     const FrameRow& said = rows_[row != no_row ? row : unknown_row];
-    const Stepped stepped = said.step(machine_, from, stack, caller);
+    const Stepped stepped = said.step(machine_, from, way.stack, caller);
     if (stepped != Stepped::unknown) {
-      interrupted = said.interrupted;
+      way.interrupted = said.interrupted;
       return stepped;
     }
   }
-  interrupted = false;
-  return libunwind_.step(from, lookup, stack, caller);
+  way.interrupted = false;
+  return libunwind_.step(from, lookup, way.stack, caller);
 }
 
 // For programs without call frame information that would mark the outermost frame (static programs

@@ -81,10 +81,16 @@ class Unwinder {
   const Place& place(Address lookup) const;  // valid until the next call
   Place& slot(Address lookup) const;
   std::uint32_t number_of(const FrameRow& row) const;
-  Stepped step(NativeFrame& frame, bool innermost, bool guessed, const FrameRule* rule, bool& interrupted,
-               const Memory& stack, NativeFrame& next);
-  Stepped step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack,
-                         Registers& caller);
+  // On the way from the innermost frame outwards.
+  struct Way {
+    const Memory& stack;
+    const FrameRule* rule;
+    bool innermost = true;     // the frame to step from is the innermost one
+    bool interrupted = false;  // it did not call, although it is not: then its information is that at its pc
+    bool guessed = false;      // a frame was found by searching: what does not fit beyond it is a wrong guess, no end
+  };
+  Stepped step(NativeFrame& frame, Way& way, NativeFrame& next);
+  Stepped step_by_tables(const NativeFrame& from, std::uint32_t row, Way& way, Registers& caller);
   bool is_called_by(const NativeFrame& caller) const;
   bool is_entry(Address address) const;
   Place::Return return_at(const Module* module, Address address) const;

@@ -74,7 +74,7 @@ class Pieces {
     Locator cold(own_machine());
     std::vector<Address> deferred;
     cold.try_rows(reader_.rows_to_try());
-    cold.locate(look_.snapshot, registers, look_.stack(), {}, Locator::Unknown::read, cold_active, deferred);
+    cold.locate({look_.snapshot, registers, look_.stack()}, {}, Locator::Unknown::read, cold_active, deferred);
     return true;
   }
 

@@ -33,7 +33,7 @@ struct Look {
         reader(memory, memory, limits(), *from.stop.machine) {
     memory.bounded("locate", 5'000'000, 256 << 20, [&] {
       reader.try_rows(rows_for(image.stop.version));
-      reader.locate(memory, image.stop.registers, stack(), {}, true, located);
+      reader.locate({memory, image.stop.registers, stack()}, {}, true, located);
     });
     memory.bounded("walk", most_reads, most_bytes, [&] {
       const LookMemory look{image.stop.registers, stack(), memory, memory};
@@ -99,8 +99,7 @@ void locals(Bytes bytes) {
     if (labelled.state == nullptr || calls++ == 30) continue;
     if (labelled.walk != walk) {
       walk = labelled.walk;
-      variables.emplace(look.memory, *labelled.state->lua, labelled.state->G, labelled.state->L, *walk,
-                        look.reader.names(), values, room);
+      variables.emplace(look.memory, *labelled.state, *walk, look.reader.names(), values, room);
     }
     look.memory.bounded("variables", 2'000'000, 256 << 20, [&] {
       const CallVariables found = variables->variables(labelled.call, labelled.pc);

@@ -30,7 +30,7 @@ void CoroutineWatcher::locate(const Registers& registers, std::vector<ActiveStat
   std::vector<std::byte> bytes(stack->end - registers.sp());
   std::vector<Address> deferred;
   REQUIRE(target_.memory().read(registers.sp(), bytes));
-  locator_.locate(target_.memory(), registers, {registers.sp(), bytes}, {}, Locator::Unknown::read, active, deferred);
+  locator_.locate({target_.memory(), registers, {registers.sp(), bytes}}, {}, Locator::Unknown::read, active, deferred);
 }
 
 CoroutineLookup CoroutineWatcher::look(int tries) {

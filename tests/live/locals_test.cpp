@@ -77,7 +77,7 @@ class Looker {
       added.is_lua = call.is_lua();
       if (const auto place = state.lua->place(target_.memory(), call.proto))
         added.place = fmt::format("{}:{}", chunk_name(place->source), place->line_defined);
-      VariableReader variables(target_.memory(), *state.lua, state.G, state.L, *frame->walk, names_, limits, room);
+      VariableReader variables(target_.memory(), state, *frame->walk, names_, limits, room);
       added.has = variables.variables(frame->call, frame->pc);
     }
     return look;

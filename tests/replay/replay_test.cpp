@@ -73,18 +73,18 @@ TEST_CASE("a look that defers says so when it has missed a state, and finds it t
     const auto is_missed = [&](const std::function<bool(Address)>& is_known) {
       return !fresh.find_missed(stop.memory, stack, deferred, fresh.left_out(), fresh.mentions(), is_known).empty();
     };
-    locator.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::read, careful, deferred);
+    locator.locate({stop.memory, stop.registers, stack}, {}, Locator::Unknown::read, careful, deferred);
     REQUIRE(!careful.empty());
     CHECK(deferred.empty());
 
-    fresh.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::defer, hurried, deferred);
+    fresh.locate({stop.memory, stop.registers, stack}, {}, Locator::Unknown::defer, hurried, deferred);
     CHECK(hurried.empty());
     CHECK(is_missed(none));
     CHECK(is_missed([&](Address G) { return G == careful.front().G; }));
-    fresh.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::read, hurried, deferred);
+    fresh.locate({stop.memory, stop.registers, stack}, {}, Locator::Unknown::read, hurried, deferred);
     // Known as a state, it is found even where the stack is as it was before.
     for (const Locator::ThreadStack& before : {Locator::ThreadStack{}, stack}) {
-      fresh.locate(stop.memory, stop.registers, stack, before, Locator::Unknown::defer, hurried, deferred);
+      fresh.locate({stop.memory, stop.registers, stack}, {before}, Locator::Unknown::defer, hurried, deferred);
       CHECK(!is_missed(none));
       REQUIRE(hurried.size() == careful.size());
       for (std::size_t i = 0; i < careful.size(); ++i) CHECK(hurried[i].L == careful[i].L);
@@ -155,7 +155,7 @@ ActiveState innermost(const SavedStop& stop) {
   locator.try_rows(rows_for(stop.version));
   std::vector<ActiveState> active;
   std::vector<Address> deferred;
-  locator.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, Locator::Unknown::read, active,
+  locator.locate({stop.memory, stop.registers, {stop.stack_start, stop.stack}}, {}, Locator::Unknown::read, active,
                  deferred);
   REQUIRE(!active.empty());
   return active.front();

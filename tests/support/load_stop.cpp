@@ -132,7 +132,7 @@ Outcome replay(const SavedStop& stop) {
   LuaInspector reader(stop.memory, stop.memory, limits(), *stop.machine);
   reader.try_rows(rows_for(stop.version));
   Located located;
-  reader.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, true, located);
+  reader.locate({stop.memory, stop.registers, {stop.stack_start, stop.stack}}, {}, true, located);
   return finish(stop, reader, located, stop.memory, stop.memory);
 }
 
@@ -144,7 +144,7 @@ Outcome replay_through_snapshot(const SavedStop& stop) {
   Snapshot snapshot(padded);
   snapshot.open(stop.stack_start, stop.stack.size(), {}, stop.machine->red_zone);
   Located located;
-  reader.locate(snapshot, stop.registers, stack, {}, true, located);
+  reader.locate({snapshot, stop.registers, stack}, {}, true, located);
   snapshot.close();
   return finish(stop, reader, located, snapshot, SnapshotThenLater(snapshot, stop.memory));
 }

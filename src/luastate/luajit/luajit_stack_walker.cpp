@@ -124,14 +124,14 @@ void LuajitStackWalker::read_fields(const Memory& stopped, const Registers& regi
 // Touches the whole used part of the Lua stack. L->base is often older than the interpreter's BASE,
 // which is in a register; a trace's base is in jit_base. Only the native frames show which of them
 // is right.
-void LuajitStackWalker::touch(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack,
-                              const ActiveState& activation, const WalkLimits& limits, const KnownFunctions& known,
-                              ProtoList& protos) const {
+void LuajitStackWalker::touch(const Locator::StoppedThread& thread, const ActiveState& activation,
+                              const WalkLimits& limits, const KnownFunctions& known, ProtoList& protos) const {
   constexpr Address beyond = 8 * 256;  // a function has up to 250 slots (lj_def.h, LJ_MAX_SLOTS)
   constexpr Address most = 256 << 10;  // a deeper stack is walked in the stop
+  const Memory& stopped = thread.memory;
   const LuajitLayout& layout = luajit_layout_of(activation);
   LuajitState state;
-  read_fields(stopped, registers, stack, activation, state);
+  read_fields(stopped, thread.registers, thread.stack, activation, state);
   if (const std::uint64_t fields = exit_fields_; fields != 0) {
     stopped.touch(activation.G + static_cast<std::uint32_t>(fields), sizeof(std::uint32_t));
     stopped.touch(activation.G + (fields >> 32), sizeof(std::uint32_t));
@@ -148,7 +148,7 @@ void LuajitStackWalker::touch(const Memory& stopped, const Registers& registers,
   const Address bottom = read_ref(memory, layout, activation.L + layout.L_stack).value_or(0);
   const Address limit = bottom + 8 * Address{memory.get<std::uint32_t>(activation.L + layout.L_stacksize).value_or(0)};
   Address top = 0;
-  const VmRegisters vm(machine_.luajit, registers);
+  const VmRegisters vm(machine_.luajit, thread.registers);
   for (const Address base : {saved_base, state.jit_base, vm.base, vm.c_base}) {
     if (base >= bottom && base <= limit) top = std::max(top, base);
   }
@@ -159,7 +159,7 @@ void LuajitStackWalker::touch(const Memory& stopped, const Registers& registers,
     return;
   }
   memory.touch(top - beyond, 2 * beyond);
-  read_cframes(memory, layout, activation.L, stack.start, stack.end(), state.cframes);
+  read_cframes(memory, layout, activation.L, thread.stack.start, thread.stack.end(), state.cframes);
   LuaWalk walk;
   for (const Address base : {top, saved_base, state.jit_base}) {
     if (base == 0) continue;

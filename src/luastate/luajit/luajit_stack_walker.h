@@ -19,9 +19,8 @@ class LuajitStackWalker : public StackWalker {
   LuajitStackWalker(const Memory& live, const Machine& machine) : live_(live), machine_(machine), traces_(live) {}
 
   void forget() override { traces_.forget(); }
-  void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-             const ActiveState& activation, const WalkLimits& limits, const KnownFunctions& known,
-             ProtoList& protos) const override;
+  void touch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
+             const KnownFunctions& known, ProtoList& protos) const override;
   // Reads only what decides where things are: the calls come with the native frames.
   void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
   void settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,

@@ -5,10 +5,9 @@
 
 namespace luaspy {
 
-void PucStackWalker::touch(const Memory& memory, const Registers&, const Locator::ThreadStack&,
-                           const ActiveState& activation, const WalkLimits& limits, const KnownFunctions& known,
-                           ProtoList& protos) const {
-  touch_puc(memory, puc_layout_of(activation), activation.L, limits, known, protos);
+void PucStackWalker::touch(const Locator::StoppedThread& thread, const ActiveState& activation,
+                           const WalkLimits& limits, const KnownFunctions& known, ProtoList& protos) const {
+  touch_puc(thread.memory, puc_layout_of(activation), activation.L, limits, known, protos);
 }
 
 void PucStackWalker::read(const LookMemory& look, bool, const WalkLimits& limits, RunningState& state) {

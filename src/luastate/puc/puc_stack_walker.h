@@ -14,9 +14,8 @@ class PucStackWalker : public StackWalker {
   // the reader.
   PucStackWalker(const Memory& live, const Machine& machine) : live_(live), live_pc_(machine) {}
 
-  void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-             const ActiveState& activation, const WalkLimits& limits, const KnownFunctions& known,
-             ProtoList& protos) const override;
+  void touch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
+             const KnownFunctions& known, ProtoList& protos) const override;
   void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
   void settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
               const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) override;

@@ -84,7 +84,7 @@ class Looks {
   bool look(Locator::Unknown unknown) {
     const std::vector<std::byte> before = before_;
     pool_.reads = 0;
-    locator_.locate(pool_, registers_, pool_.stack(), {stack_start, before}, unknown, active, deferred_, &mentions_,
+    locator_.locate({pool_, registers_, pool_.stack()}, {{stack_start, before}, &mentions_}, unknown, active, deferred_,
                     Locator::Effort::bounded);
     reads = pool_.reads;
     mentions_ = locator_.mentions();
@@ -98,7 +98,7 @@ class Looks {
   void look_at_another(const Pool& other, Locator::Unknown unknown) {
     std::vector<ActiveState> found;
     std::vector<Address> deferred;
-    locator_.locate(other, registers_, other.stack(), {}, unknown, found, deferred);
+    locator_.locate({other, registers_, other.stack()}, {}, unknown, found, deferred);
   }
   std::vector<ActiveState> active;
   std::int64_t reads = 0;  // of the last look, in the stop

@@ -128,7 +128,7 @@ TEST_CASE("values in memory that is full of anything are shown in bounded steps 
       Names names(memory);
       for (const ValueLimits& limits : {ValueLimits{}, verbose_limits}) {
         CountingRoom room;
-        ValueText values(memory, *lua, 0x100000, 0x200000, names, limits, room);
+        ValueText values(memory, {0x200000, 0x100000, lua}, names, limits, room);
         for (std::uint8_t type = 0; type <= static_cast<std::uint8_t>(Value::Type::other); ++type) {
           const std::uint64_t before = memory.bytes;
           const std::string text = values.text({static_cast<Value::Type>(type), 0x300000 + 4096 * seed});
@@ -155,7 +155,7 @@ TEST_CASE("variables in memory that is full of anything are bounded", "[unit]") 
         walk.calls.push_back(call);
       }
       CountingRoom room;
-      VariableReader variables(memory, *lua, 0x100000, 0x200000, walk, names, {}, room);
+      VariableReader variables(memory, {0x200000, 0x100000, lua}, walk, names, {}, room);
       for (std::size_t i = 0; i < walk.calls.size(); ++i) {
         const CallVariables has = variables.variables(i, 0x700008);
         CHECK(has.variables.size() <= 600);
@@ -178,9 +178,9 @@ TEST_CASE("tables are cut, one that has itself ends, and a size that cannot be i
   }
   Names names(image);
   CountingRoom room;
-  ValueText values(image, lua, 0x1000, 0x2000, names, {}, room);
+  ValueText values(image, {0x2000, 0x1000, &lua}, names, {}, room);
   CHECK(values.text({Value::Type::table, table}) == "{0, {…}, 2, 3, 4, 5, 6, 7, …(12 more)}");
-  ValueText verbose(image, lua, 0x1000, 0x2000, names, verbose_limits, room);
+  ValueText verbose(image, {0x2000, 0x1000, &lua}, names, verbose_limits, room);
   const std::string inner = ", 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}";
   CHECK(verbose.text({Value::Type::table, table}) == "{0, {0, {…}" + inner + inner);
   image.put(table + layout.table_sizearray, std::uint32_t{0x40000000});
@@ -216,7 +216,7 @@ TEST_CASE("the slots that are visited to count entries are bounded for all table
   CountingRoom room;
   std::vector<std::string> texts;
   for (std::uint32_t i = 0; i < tables; ++i)  // as of several threads and states
-    texts.push_back(ValueText(image, lua, 0x1000, 0x2000, names, {}, room).text({Value::Type::table, table(i)}));
+    texts.push_back(ValueText(image, {0x2000, 0x1000, &lua}, names, {}, room).text({Value::Type::table, table(i)}));
   const std::string first = "{0, 0, 0, 0, 0, 0, 0, 0, …";
   CHECK(texts[1] == first + "(79891 more counted, but not all)}");
   CHECK(texts[0] == first + "(92 more)}");
@@ -230,7 +230,7 @@ TEST_CASE("numbers are written as each Lua writes them", "[unit]") {
   Names names(image);
   const auto text = [&](std::string_view name, double number) {
     CountingRoom room;
-    return ValueText(image, puc_lua(row(name)), 0x1000, 0x2000, names, {}, room)
+    return ValueText(image, {0x2000, 0x1000, &puc_lua(row(name))}, names, {}, room)
         .text({Value::Type::number, std::bit_cast<std::uint64_t>(number)});
   };
   CHECK(text("5.1.0-5.1.5", 3) == "3");
