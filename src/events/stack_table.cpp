@@ -43,7 +43,7 @@ FrameId StackTable::with_part(FrameId frame, Frame::Part part) {
 
 StackId StackTable::intern(Node node) {
   const std::uint64_t key = static_cast<std::uint64_t>(node.outer) << 32 | static_cast<std::uint64_t>(node.frame);
-  const auto [place, added] = node_index_.emplace(key, nodes_.next());
+  const auto [place, added] = node_index_.try_emplace(key, nodes_.next());  // emplace() allocates even if it is known
   if (added) nodes_.add(node);
   return place->second;
 }

@@ -3,6 +3,7 @@
 // stack costs what is new of it.
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
@@ -15,6 +16,10 @@ namespace luaspy {
 
 class StackTable {
  public:
+  // No two tables have the same one, and a table that is replaced gets another: numbers that it gave before mean
+  // nothing to it.
+  std::uint64_t identity() const { return identity_.value; }
+
   struct Node {
     StackId outer = empty_stack;
     FrameId frame{};
@@ -38,6 +43,18 @@ class StackTable {
   Stack frames_of(StackId stack) const;
 
  private:
+  struct Identity {
+    Identity() : value(++last) {}
+    Identity(const Identity&) : Identity() {}
+    Identity& operator=(const Identity&) {
+      value = ++last;
+      return *this;
+    }
+    std::uint64_t value;
+    static inline std::atomic<std::uint64_t> last = 0;
+  };
+
+  Identity identity_;
   Frames frames_;
   std::unordered_multimap<std::size_t, FrameId> frame_index_;  // by hash
   // By frame and part: with_part(); unknown: not asked for yet.

@@ -29,7 +29,7 @@ class ThreadTable {
     return known != index_.end() ? std::optional(known->second) : std::nullopt;
   }
   ThreadId intern(const ThreadInfo& thread) {
-    const auto [place, added] = index_.emplace(thread.key(), threads_.next());
+    const auto [place, added] = index_.try_emplace(thread.key(), threads_.next());
     if (added) threads_.add(thread);
     return place->second;
   }

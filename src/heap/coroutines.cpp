@@ -218,7 +218,7 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
   for (std::size_t i = 0; i < walk.calls.size(); ++i) {
     if (walk.left_out != 0 && i == walk.cut_at) described.stack.push_back(marker(left_out_text(walk, true)));
     const LuaCall& call = walk.calls[i];
-    Frame frame = label_call(names, functions, context, call, walk.caller_of(i), call.saved_pc);
+    Frame frame = frame_of(label_call(names, functions, context, call, walk.caller_of(i), call.saved_pc), functions);
     // If an error ended the call, its position was in a LuaJIT C frame that no longer exists.
     if (state.lua->kind() == LuaKind::luajit && call.is_lua() && !call.has_pc(call.saved_pc)) frame.line = 0;
     call_of.resize(described.stack.size(), no_call);
@@ -230,7 +230,8 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
   std::ranges::reverse(described.stack);
   std::ranges::reverse(call_of);
   if (look_.begun) {
-    described.began = label_call(names, functions, context, look_.began, nullptr, look_.began.code);
+    described.began = frame_of(label_call(names, functions, context, look_.began, nullptr, look_.began.code),
+                               functions);
     described.began.line = described.began.line_defined;
   }
   for (const Address one : group.detailed) {

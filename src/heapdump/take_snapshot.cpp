@@ -65,7 +65,7 @@ Result<void> check_copy(const Ranges& ranges, const Memory& memory, const HeapSn
 
 // What a profile shows for a native function.
 std::string symbol(const StackReader& reader, Address entry) {
-  const Frame frame = reader.native_code().describe_entry(entry);
+  const Frame& frame = reader.native_code().describe_entry(entry);
   if (frame.name.starts_with('[')) return "";  // not known
   return frame.name.starts_with(frame.file) ? frame.name : fmt::format("{} ({})", frame.name, frame.file);
 }

@@ -12,23 +12,22 @@ std::string left_out_text(const LuaWalk& walk, bool counted) {
   return counted && walk.left_out > 0 ? fmt::format("[{} frames left out]", walk.left_out) : "[frames left out]";
 }
 
-Frame label_call(Names& names, const NativeFunctions& functions, const Names::Context& context, const LuaCall& call,
-                 const LuaCall* caller, Address pc) {
-  Frame labelled = names.frame(context, call, caller, pc);
-  labelled.line_is_near = call.near;
-  if (!call.is_lua()) {
-    Frame native = functions.describe_entry(call.entry);
-    const Address called = names.ffi_function(context, call, caller);
-    if (called != 0 && functions.may_be_code(called)) {
-      native = functions.describe_entry(called);
-      labelled.name.clear();
-    }
-    labelled.file = native.file;
-    if (labelled.name.empty() || labelled.name == "?") labelled.name = native.name;
-    // Its code is in no module, so what was read is not a function.
-    if (labelled.name.empty()) return marker("[unreadable]");
-  }
-  return labelled;
+CallLabel label_call(Names& names, const NativeFunctions& functions, const Names::Context& context, const LuaCall& call,
+                     const LuaCall* caller, Address pc) {
+  CallLabel label = names.label(context, call, caller, pc);
+  const Address called = names.ffi_function(context, call, caller);
+  if (called != 0 && functions.may_be_code(called)) label.entry = called, label.name = label.file;  // both empty
+  return label;
+}
+
+Frame frame_of(const CallLabel& label, const NativeFunctions& functions) {
+  Frame frame = label.frame();
+  if (label.kind != Frame::Kind::c) return frame;
+  const Frame& native = functions.describe_entry(label.entry);
+  frame.file = native.file;
+  if (frame.name.empty() || frame.name == "?") frame.name = native.name;
+  // Its code is in no module, so what was read is not a function.
+  return frame.name.empty() ? marker("[unreadable]") : frame;
 }
 
 std::span<const Frame> markers_outside(const LuaCall& call) {

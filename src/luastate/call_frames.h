@@ -10,10 +10,11 @@
 
 namespace luaspy {
 
-// A C function without a Lua name gets the name of its symbol, and its module as the file. `pc`:
-// the next instruction of a Lua call.
-Frame label_call(Names& names, const NativeFunctions& functions, const Names::Context& context, const LuaCall& call,
-                 const LuaCall* caller, Address pc);
+// As Names::label(). What LuaJIT calls by its FFI is shown instead of the function that does so.
+CallLabel label_call(Names& names, const NativeFunctions& functions, const Names::Context& context, const LuaCall& call,
+                     const LuaCall* caller, Address pc);
+// A C function without a Lua name gets the name of its symbol, and its module as the file.
+Frame frame_of(const CallLabel& label, const NativeFunctions& functions);
 // The markers shown outside of a call, innermost first: tail calls, and calls that could not be
 // read.
 std::span<const Frame> markers_outside(const LuaCall& call);

@@ -58,6 +58,8 @@ class LoadedFunctions {
   // function is asked for for the first time.
   bool read_for_miss(const Lua& lua, const Memory& memory, Address G, bool is_new);
 
+  // Counts the readings. What the functions below return is valid until the next one.
+  int readings() const { return reading_; }
   // Of a C function, by LuaCall.key; of a Lua function, by its Proto and LuaCall.mark. nullptr: not
   // known.
   const Function* c_function(Address key) const { return function(key, 0); }

@@ -104,6 +104,7 @@ void LuaInspector::add_state(Walked& walked, const LookMemory& look, const Activ
 
 Walked LuaInspector::walk(const Located& located, const LookMemory& look, Walked room) {
   constexpr std::size_t most_seen = 4096;  // a program may make states without end
+  names_.begin_look();
   if (seen_.size() > most_seen) seen_.clear();
   for (const ActiveState& state : located.active) seen_[state.G] = state.lua;
   Walked walked = std::move(room);

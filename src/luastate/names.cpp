@@ -11,7 +11,7 @@ namespace luaspy {
 namespace {
 
 // A target that makes functions without end must not fill memory.
-constexpr std::size_t most_prototypes = 1 << 14, most_kept_bytes = 64 << 20;
+constexpr std::size_t most_prototypes = 1 << 14, most_words = 1 << 17, most_kept_bytes = 64 << 20;
 constexpr std::size_t shown_source = 60;  // LUA_IDSIZE (luaconf.h)
 
 // What the stop read, and the memory as it is now where it has read nothing.
@@ -37,38 +37,68 @@ std::string chunk_name(const std::string& source) {
   return "[string \"" + printable(first_line.substr(0, room)) + (whole ? "\"]" : "...\"]");
 }
 
+Frame CallLabel::frame() const {
+  Frame frame;
+  frame.kind = kind;
+  frame.name = *name, frame.file = *file;
+  frame.line_defined = line_defined, frame.line = line, frame.line_is_near = line_is_near;
+  frame.prototype = prototype, frame.own_name = own_name;
+  return frame;
+}
+
+std::size_t CallLabel::Hash::operator()(const CallLabel& label) const {
+  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(label.name);
+  for (const std::uint64_t part :
+       {std::uint64_t{reinterpret_cast<std::uintptr_t>(label.file)}, label.entry,
+        static_cast<std::uint64_t>(label.line_defined) << 32 ^ label.prototype, static_cast<std::uint64_t>(label.line)})
+    hash = (hash ^ part) * 0x9e37'79b9'7f4a'7c15, hash ^= hash >> 32;
+  return hash;
+}
+
+// Callers keep pointers to entries and words while they name one call, so room is made before.
+void Names::make_room() {
+  if (prototypes_.size() + 2 <= most_prototypes && words_.size() <= most_words && kept_bytes_ <= most_kept_bytes)
+    return;
+  prototypes_.clear(), unreadable_.clear(), twins_.clear(), given_.clear();
+  loaded_words_.clear(), iterators_.clear(), words_.clear();
+  kept_bytes_ = 0;
+  ++forgotten_;
+}
+
 Names::Entry* Names::entry(const Lua& lua, const LuaCall& call) {
   const auto known = prototypes_.find(call.proto);
   if (known != prototypes_.end() && known->second.mark == call.mark) return &known->second;
+  if (const auto found = unreadable_.find(call.proto);
+      found != unreadable_.end() && found->second.mark == call.mark && found->second.look == look_)
+    return nullptr;
   std::optional<Prototype> read = lua.prototype(memory_, call.proto);
   // The thread runs: what was read is what the stop saw only if the Proto is unchanged after
   // reading.
   if (!read || lua.mark(memory_, call.proto) != call.mark) {
     ++gone_;
+    if (unreadable_.size() >= most_prototypes) unreadable_.clear();
+    unreadable_[call.proto] = {call.mark, look_};
     return nullptr;
   }
   return &put(call.proto, call.mark, std::move(*read));
 }
 
-// Callers keep pointers to entries until they ask for another function, so room is made before.
 Names::Entry& Names::put(Address proto, std::uint64_t mark, Prototype prototype) {
   const std::size_t size = sizeof(Entry) + prototype.size();
-  if (prototypes_.size() >= most_prototypes || kept_bytes_ + size > most_kept_bytes) {
-    prototypes_.clear(), twins_.clear(), given_.clear();
-    kept_bytes_ = 0;
-  }
   Entry& entry = prototypes_[proto];
   kept_bytes_ += size - entry.size;
   entry = {};
   entry.mark = mark;
   entry.size = size;
   entry.fingerprint = prototype.fingerprint();
-  entry.file = chunk_name(prototype.source);
+  entry.file = words_(chunk_name(prototype.source));
+  entry.defined_as = words_("");
   entry.prototype = std::move(prototype);
   return entry;
 }
 
 Names::Kept Names::keep(FunctionCopy copy) {
+  make_room();
   const Address proto = copy.prototype.address;
   const auto known = prototypes_.find(proto);
   const bool is_known = known != prototypes_.end();
@@ -79,28 +109,28 @@ Names::Kept Names::keep(FunctionCopy copy) {
 }
 
 const Prototype* Names::prototype(const Lua& lua, const LuaCall& call) {
+  make_room();
   Entry* const found = entry(lua, call);
   return found != nullptr ? &found->prototype : nullptr;
 }
 
-std::string Names::called_as(const Context& context, const LuaCall& call, const LuaCall* caller) {
-  if (caller == nullptr || call.tail) return {};
-  if (caller->inner == LuaCall::Inner::finalizer) return "__gc";
-  if (caller->inner == LuaCall::Inner::hook) return "hook";
-  if (!caller->is_lua()) return {};
-  if (!context.lua.is_named_by_caller(call)) return {};
+Word Names::called_as(const Context& context, const LuaCall& call, const LuaCall* caller) {
+  if (caller == nullptr || call.tail) return words_("");
+  if (caller->inner == LuaCall::Inner::finalizer) return words_("__gc");
+  if (caller->inner == LuaCall::Inner::hook) return words_("hook");
+  if (!caller->is_lua() || !context.lua.is_named_by_caller(call)) return words_("");
   Entry* const from = entry(context.lua, *caller);
-  if (from == nullptr) return {};
+  if (from == nullptr) return words_("");
   const int pc = caller->index_of(caller->saved_pc);
   const auto [known, is_new] = from->callees.try_emplace(pc);
   Called& called = known->second;
   if (is_new) {
     const std::optional<CallName> name = callee_name(from->prototype, pc);
-    called.name = name ? printable(name->name) : std::string();
+    called.name = words_(name ? printable(name->name) : std::string());
     called.path = callee_path(from->prototype, pc);
-    called.is_general = called.name == iterator_name || called.name.starts_with("__");
+    called.is_general = *called.name == iterator_name || called.name->starts_with("__");
   }
-  return is_true(called, context, call, *caller) ? called.name : std::string();
+  return is_true(called, context, call, *caller) ? called.name : words_("");
 }
 
 // A name of a value is not believed before a look has found the function itself; the names of
@@ -110,7 +140,7 @@ std::string Names::called_as(const Context& context, const LuaCall& call, const 
 bool Names::is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller) {
   constexpr int most_looks = 16;
   constexpr std::size_t most_verdicts = 1 << 10;
-  if (called.name.empty() || !context.lua.hides_tail_calls()) return true;
+  if (called.name->empty() || !context.lua.hides_tail_calls()) return true;
   const auto look = [&] {
     const StoppedThenLive now(context.stopped, memory_);
     return context.lua.check_callee(now, context.stopped, context.G, called.path, caller, call);
@@ -131,53 +161,77 @@ bool Names::is_true(Called& called, const Context& context, const LuaCall& call,
   return verdict.is_true;
 }
 
-Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc) {
-  Frame frame;
+CallLabel Names::label(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc) {
+  make_room();
+  CallLabel label;
+  label.file = words_("");
   if (!call.is_lua()) {
-    frame.kind = Frame::Kind::c;
-    frame.name = c_name(context, call, caller);
-    return frame;
+    label.name = c_name(context, call, caller);
+    label.entry = call.entry;
+    return label;
   }
-  frame.kind = Frame::Kind::lua;
+  label.kind = Frame::Kind::lua;
+  label.line_is_near = call.near;
   Entry* const known = entry(context.lua, call);
   if (known == nullptr) {
-    frame.file = "?";
+    label.file = words_("?");
     ++without_place_.gone;
-    frame.name = called_as(context, call, caller);
+    label.name = called_as(context, call, caller);
   } else {
     const Prototype& proto = known->prototype;
-    frame.file = known->file;
-    without_place_.no_debug_info += frame.file == "?";
-    frame.line_defined = proto.line_defined;
-    frame.line = proto.line(call.index_of(pc));
+    label.file = known->file;
+    without_place_.no_debug_info += *label.file == "?";
+    label.line_defined = proto.line_defined;
+    label.line = proto.line(call.index_of(pc));
     identify(context.lua, *known);
-    FunctionName name = proto.is_main() ? FunctionName{"main chunk"} : lua_name(context, *known, call, caller);
+    OwnName name = proto.is_main() ? OwnName{words_("main chunk")} : lua_name(context, *known, call);
+    if (name.text->empty()) name = {called_as(context, call, caller)};
     if (!proto.is_main() && proto.line_defined != 0) {
       // A file that is loaded twice has each of its functions once; chunks made of one template are others.
-      if (!name.is_own && !proto.source.starts_with('@')) tell_apart(*known, name.text);
-      frame.prototype = known->identity;
+      if (!name.is_own && !proto.source.starts_with('@')) tell_apart(*known, *name.text);
+      label.prototype = known->identity;
     }
-    frame.name = std::move(name.text), frame.own_name = name.is_own;
+    label.name = name.text, label.own_name = name.is_own;
   }
-  if (frame.name.empty() || frame.name == "?") frame.name = "function";
-  return frame;
+  if (label.name->empty() || *label.name == "?") label.name = words_("function");
+  return label;
 }
 
-FunctionName Names::lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller) {
+// `what`: a function or a name that loaded_ has.
+template <typename Make>
+Names::OwnName Names::loaded_word(const void* what, Make make) {
+  if (std::exchange(loaded_reading_, loaded_.readings()) != loaded_.readings()) loaded_words_.clear();
+  if (const auto known = loaded_words_.find(what); known != loaded_words_.end()) return known->second;
+  const FunctionName name = make();
+  return loaded_words_[what] = {words_(name.text), name.is_own};
+}
+
+Names::OwnName Names::lua_name(const Context& context, Entry& entry, const LuaCall& call) {
   const auto known = [&] { return loaded_.lua_function(call.proto, call.mark); };
-  if (!stands_still_ && known() == nullptr)
-    loaded_.read_for_miss(context.lua, memory_, context.G, !std::exchange(entry.was_missed, true));
-  FunctionName name = function_name(known(), loaded_.closure(call.closure, call.proto, call.mark), entry.defined_as,
-                                    entry.prototype.takes_self());
-  return !name.text.empty() ? std::move(name) : FunctionName{called_as(context, call, caller)};
+  const LoadedFunctions::Function* found = known();
+  if (found == nullptr && !stands_still_ &&
+      loaded_.read_for_miss(context.lua, memory_, context.G, !std::exchange(entry.was_missed, true)))
+    found = known();
+  // Different closures of one prototype may have names of their own.
+  const LoadedFunctions::Name* const own = loaded_.closure(call.closure, call.proto, call.mark);
+  const auto make = [&] { return function_name(found, own, *entry.defined_as, entry.prototype.takes_self()); };
+  if (found == nullptr && own == nullptr) return {entry.defined_as};
+  return loaded_word(own != nullptr ? static_cast<const void*>(own) : found, make);
 }
 
-std::string Names::c_name(const Context& context, const LuaCall& call, const LuaCall* caller) {
-  std::string name = loaded_name(context, call.key);
-  if (!name.empty()) return name;
-  std::string called = called_as(context, call, caller);
-  name = iterator_of(context, call, called);
-  return !name.empty() ? name : called;
+// The name of a C function where it lives.
+Word Names::c_name(const LoadedFunctions::Function* found) {
+  return found != nullptr ? loaded_word(found, [&] { return FunctionName{c_function_name(found)}; }).text : words_("");
+}
+
+Word Names::c_name(const Context& context, const LuaCall& call, const LuaCall* caller) {
+  const LoadedFunctions::Function* found = loaded_.c_function(call.key);
+  if (found == nullptr && !stands_still_ && loaded_.read_for_miss(context.lua, memory_, context.G, false))
+    found = loaded_.c_function(call.key);
+  if (const Word name = c_name(found); !name->empty()) return name;
+  const Word called = called_as(context, call, caller);
+  const Word name = iterator_of(context, call, called);
+  return !name->empty() ? name : called;
 }
 
 // What ipairs, string.gmatch and io.lines return are C functions that are in no table. They are
@@ -185,26 +239,26 @@ std::string Names::c_name(const Context& context, const LuaCall& call, const Lua
 // io_readline; lib_string.c and lib_io.c of LuaJIT), and hold the string and the pattern, or the file.
 //
 // What was found once holds for all closures of that function.
-std::string Names::iterator_of(const Context& context, const LuaCall& call, const std::string& called) {
+Word Names::iterator_of(const Context& context, const LuaCall& call, Word called) {
   constexpr Address near = 64 << 10, beside = 4 << 10;  // bytes
-  if (const auto known = iterators_.find(call.key); known != iterators_.end()) return std::string(known->second);
+  if (const auto known = iterators_.find(call.key); known != iterators_.end()) return known->second;
   const auto is_near = [&](const char* table, const char* key, Address most) {
     const Address maker = loaded_.c_function_named(context.G, table, key);
     return maker != 0 && call.key - maker + most <= 2 * most;
   };
-  const auto keep = [&](std::string_view name) { return std::string(iterators_[call.key] = name); };
+  const auto keep = [&](std::string_view name) { return iterators_[call.key] = words_(name); };
   // It holds nothing that shows it, but stands right beside ipairs (lbaselib.c, ipairsaux;
   // lib_base.c), and a loop calls it. The same is true of `next`, which has a name as long as it is a
   // global. Some sandboxes remove it: then neither can be told from the other.
-  if (called == iterator_name && is_near("", "ipairs", beside) && is_near("", "next", beside))
+  if (*called == iterator_name && is_near("", "ipairs", beside) && is_near("", "next", beside))
     return keep("ipairs iterator");
   const bool near_gmatch = is_near("string", "gmatch", near), near_lines = is_near("io", "lines", near);
-  if (call.closure == 0 || (!near_gmatch && !near_lines)) return {};
+  if (call.closure == 0 || (!near_gmatch && !near_lines)) return words_("");
   const auto [first, second] = first_upvalues(context, call);
   if (near_gmatch && first == Value::Type::string && second == Value::Type::string)
     return keep("string.gmatch iterator");
   if (near_lines && first == Value::Type::userdata) return keep("io.lines iterator");
-  return {};
+  return words_("");
 }
 
 // The types of the first two upvalues of a C function; nil if it has none, or if it is not known.
@@ -238,8 +292,8 @@ Address Names::ffi_function(const Context& context, const LuaCall& call, const L
   const Prototype& prototype = from->prototype;
   if (pc >= prototype.code.size() || !is_call(prototype.bytecode, prototype.code[pc])) return 0;
   // ffi.gc and tostring may have a cdata, too. What calls one is __call of its metatable.
-  const std::string known = c_function_name(loaded_.c_function(call.key));
-  if (!known.empty() && !known.ends_with("__call")) return 0;
+  const Word known = c_name(loaded_.c_function(call.key));
+  if (!known->empty() && !known->ends_with("__call")) return 0;
   return context.lua.ffi_function(memory_, context.stopped, call);
 }
 
@@ -260,15 +314,16 @@ std::string Names::loaded_name(const Context& context, Address key_or_proto) {
 // function's. The local variable in which it was defined decides, if that is known; else the first name by which
 // it is called. Those of iterators and metamethods say nothing.
 void Names::tell_apart(Entry& entry, const std::string& called_as) {
+  if (entry.is_told_apart || !entry.defined_as->empty()) return;
   const auto given = given_.find(entry.prototype.address);
   const std::string& name = given != given_.end() && given->second.mark == entry.mark ? given->second.name : called_as;
   constexpr std::size_t most_places = 1 << 14, most_names = 64;
   const bool says_nothing = name.empty() || name == "?" || name == iterator_name || name == "hook" ||
                             name.starts_with("__");
-  if (entry.is_told_apart || !entry.defined_as.empty() || says_nothing) return;
+  if (says_nothing) return;
   entry.is_told_apart = true;
   std::uint64_t place = entry.identity;
-  mix(place, entry.file);
+  mix(place, *entry.file);
   mix(place, static_cast<std::uint64_t>(entry.prototype.line_defined));
   if (called_.size() >= most_places && !called_.contains(place)) called_.clear();
   std::vector<std::string>& names = called_[place];
@@ -302,6 +357,7 @@ void Names::identify(const Lua& lua, Entry& entry) {
   if (entry.is_identified || (stands_still_ && entry.identity != 0)) return;
   Prototype& prototype = entry.prototype;
   const std::uint32_t identity = prototype.identity();
+  if (entry.identity != 0) loaded_words_.clear();  // it was named in a standstill, without its Definition
   const Twins::Twin* const twin = twins_.find(prototype.address, identity);
   // Functions of one line may have the same code, too.
   entry.is_told_apart = false;
@@ -310,7 +366,7 @@ void Names::identify(const Lua& lua, Entry& entry) {
   if (!stands_still_ && !prototype.is_main() && prototype.line_defined != 0) {
     const std::span<const Definition> all = definitions_.in_text_of(prototype, entry.mark, lua, memory_);
     definition = find_definition(all, prototype, twin != nullptr ? &twin->siblings : nullptr);
-    if (definition >= 0) entry.defined_as = printable(all[static_cast<std::size_t>(definition)].name);
+    if (definition >= 0) entry.defined_as = words_(printable(all[static_cast<std::size_t>(definition)].name));
   }
   twins_.read_children(lua, memory_, prototype, entry.mark, definition);
   note_children(lua, prototype);

@@ -19,10 +19,29 @@
 #include "luastate/value.h"
 #include "luastate/value_path.h"
 #include "luastate/walk.h"
+#include "luastate/words.h"
 
 namespace luaspy {
 
 class Lua;
+
+// A call as a frame shows it: numbers and words, so that it takes no allocation to make one again. Equal calls have
+// equal labels as long as Names::forgotten() stays the same.
+struct CallLabel {
+  Word name = nullptr, file = nullptr;  // of a C function: "" if Lua has no name for it; file: ""
+  Address entry = 0;                    // C: the function that is shown (label_call)
+  std::uint32_t prototype = 0;
+  int line_defined = 0, line = 0;
+  Frame::Kind kind = Frame::Kind::c;
+  bool own_name = false, line_is_near = false;
+
+  bool operator==(const CallLabel&) const = default;
+  // All that Lua says of it.
+  Frame frame() const;
+  struct Hash {
+    std::size_t operator()(const CallLabel& label) const;
+  };
+};
 
 class Names {
  public:
@@ -57,20 +76,24 @@ class Names {
   Kept keep(FunctionCopy copy);
   // How many functions were gone when they were asked for, since the last call.
   int take_gone() { return std::exchange(gone_, 0); }
+  // A look begins: what could not be read in the last one is tried again.
+  void begin_look() { ++look_; }
+  // Changes when this has become too large and has begun again, after which words are others. That can be in any call
+  // of label(), prototype() and keep().
+  std::uint64_t forgotten() const { return forgotten_; }
   // The frames of functions whose place is not known, since the last call.
   struct WithoutPlace {
     int gone = 0, no_debug_info = 0;
   };
   WithoutPlace take_without_place() { return std::exchange(without_place_, {}); }
 
-  // `call` as a frame. `caller` is the call outside of it in the same coroutine, nullptr if there
-  // is none or it is not known. `pc` is the next instruction of a Lua call. A C function without a
-  // name gets an empty name.
+  // What is shown of `call`. `caller` is the call outside of it in the same coroutine, nullptr if there
+  // is none or it is not known. `pc` is the next instruction of a Lua call.
   //
   // LuaJIT has none of LuaCall.tail, and LuaCall.inner is always `called`. A name that the caller's expression does
   // not confirm is therefore left out (luajit/callee.h). LuaCall.fresh means there that the
   // function was called through a C frame (FRAME_C, FRAME_CP).
-  Frame frame(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc);
+  CallLabel label(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc);
 
   // The C function that the frame of `call` stands for, if that is LuaJIT's FFI; else 0.
   Address ffi_function(const Context& context, const LuaCall& call, const LuaCall* caller);
@@ -94,7 +117,7 @@ class Names {
       int looks = 0;
       bool settled = false, is_true = false;
     };
-    std::string name;
+    Word name;
     bool is_general = false;  // the name of an iterator or a metamethod
     ValuePath path;
     std::unordered_map<Address, Verdict> verdicts;  // by callee: is it really called by that name?
@@ -105,31 +128,52 @@ class Names {
     std::unordered_map<int, Called> callees;  // by instruction
     std::uint32_t identity = 0;               // Frame.prototype; 0: not computed yet
     bool is_told_apart = false;               // from others of its identity, by its name
-    std::string file;                         // chunk_name() of its source
-    std::string defined_as;                   // the name in its Definition
+    Word file = nullptr;                      // chunk_name() of its source
+    Word defined_as = nullptr;                // the name in its Definition
     bool is_identified = false;               // its Definition was searched, and its functions were told apart
     bool was_missed = false;                  // it was not in package.loaded when it was first looked for
     std::uint64_t fingerprint = 0;            // of the Prototype
     std::size_t size = 0;                     // about as many bytes
     int alike = 0;                            // copies in a row that were this function
   };
+  // What a function is called by itself.
+  struct OwnName {
+    Word text;
+    bool is_own = false;  // as FunctionName::is_own
+  };
+  void make_room();
   Entry* entry(const Lua& lua, const LuaCall& call);
   Entry& put(Address proto, std::uint64_t mark, Prototype prototype);
-  FunctionName lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller);
-  std::string c_name(const Context& context, const LuaCall& call, const LuaCall* caller);
-  std::string iterator_of(const Context& context, const LuaCall& call, const std::string& called);
+  OwnName lua_name(const Context& context, Entry& entry, const LuaCall& call);
+  Word c_name(const LoadedFunctions::Function* found);
+  Word c_name(const Context& context, const LuaCall& call, const LuaCall* caller);
+  template <typename Make>
+  OwnName loaded_word(const void* what, Make make);
+  Word iterator_of(const Context& context, const LuaCall& call, Word called);
   std::pair<Value::Type, Value::Type> first_upvalues(const Context& context, const LuaCall& call) const;
-  std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
+  Word called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
   void identify(const Lua& lua, Entry& entry);
   void note_children(const Lua& lua, const Prototype& parent);
   void tell_apart(Entry& entry, const std::string& called_as);
 
   const Memory& memory_;
+  Words words_;
+  std::uint64_t forgotten_ = 0;
   std::unordered_map<Address, Entry> prototypes_;  // by Proto
+  // Functions that could not be read: a function may have many calls in one look.
+  struct Unreadable {
+    std::uint64_t mark = 0, look = 0;
+  };
+  std::unordered_map<Address, Unreadable> unreadable_;  // by Proto
+  std::uint64_t look_ = 1;
   LoadedFunctions loaded_;
   KnownDefinitions definitions_;
-  std::unordered_map<Address, std::string_view> iterators_;  // by LuaCall.key: a few, near functions of Lua's library
+  std::unordered_map<Address, Word> iterators_;  // by LuaCall.key: a few, near functions of Lua's library
+  // The names of what loaded_ knows: of functions, and of closures that have their own (LoadedFunctions::Name), by
+  // their addresses there. Valid for one reading.
+  std::unordered_map<const void*, OwnName> loaded_words_;
+  int loaded_reading_ = 0;
   Twins twins_;
   // The local variables in which functions were defined, by Proto.
   struct Given {

@@ -56,6 +56,12 @@ bool remove_prefix(std::string_view& name, std::string_view prefix) {
 
 }  // namespace
 
+const Frame& NativeFunctions::describe_entry(Address entry) const {
+  NativeFrame frame;
+  frame.lookup = frame.function = entry;
+  return describe(frame);
+}
+
 std::string_view without_prefix(std::string_view symbol) {
   const std::size_t at = symbol.rfind("_lua");
   return at != symbol.npos ? symbol.substr(at + 1) : symbol;

@@ -55,8 +55,12 @@ class NativeFunctions {
   virtual std::vector<std::byte> code(const NativeFrame& frame) const = 0;
   // Its readable name: the symbol; without one, the module and the function's start in it; without
   // that, the module. Never a raw pc, so that samples of one function add up.
+  // Valid until descriptions() changes.
   virtual const Frame& describe(const NativeFrame& frame) const = 0;
-  virtual Frame describe_entry(Address entry) const = 0;  // the same, by a function's first instruction
+  // The same, by a function's first instruction.
+  const Frame& describe_entry(Address entry) const;
+  // Changes when functions may be described otherwise than before.
+  virtual std::uint64_t descriptions() const { return 0; }
 };
 
 }  // namespace luaspy

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace luaspy {
 namespace {
@@ -12,11 +13,17 @@ constexpr std::size_t most_entering = 3;
 class Merger {
  public:
   Merger(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments,
-         const NativeFunctions& functions, const MergeOptions& options)
-      : natives_(natives), segments_(segments), functions_(functions), options_(options) {}
+         const NativeFunctions& functions, const MergeOptions& options, Merged room)
+      : natives_(natives),
+        segments_(segments),
+        functions_(functions),
+        options_(options),
+        merged_{std::move(room.frames), std::move(room.next_calls)} {
+    merged_.frames.clear();
+    merged_.next_calls.assign(segments_.size(), 0);
+  }
 
   Merged run() {
-    next_calls_.assign(segments_.size(), 0);
     for (segment_ = 0; segment_ < segments_.size(); ++segment_) {
       const bool last = segment_ + 1 == segments_.size();
       std::size_t end = native_;
@@ -51,7 +58,7 @@ class Merger {
     const auto is_same = [&](const Segment& other) { return other.walk == segments_[segment_].walk; };
     const auto here = segments_.begin() + static_cast<std::ptrdiff_t>(segment_);
     const auto first = std::find_if(segments_.begin(), here, is_same);
-    std::size_t& next_call = next_calls_[static_cast<std::size_t>(first - segments_.begin())];
+    std::size_t& next_call = merged_.next_calls[static_cast<std::size_t>(first - segments_.begin())];
     goes_on_ = std::any_of(here + 1, segments_.end(), is_same);
     next_call_ = next_call;
     if (first == here) {
@@ -196,7 +203,10 @@ class Merger {
     any_anchor_ = true;
   }
 
-  void hold(std::size_t native) { held_.push_back(native); }
+  void hold(std::size_t native) {
+    if (held_begin_ == held_end_) held_begin_ = native;
+    held_end_ = native + 1;
+  }
 
   // Decides which native frames since the last anchor are the VM's. `within`: what they are inside
   // of. Inside the outermost protected call of a state, frames between two anchors and in Lua's code
@@ -206,8 +216,7 @@ class Merger {
   // as Lua's own code. Outside of the protected call, only frames known as carriers are the VM's.
   enum class Within { execute, luajit, c_function, api, host };
   void release(Within within) {
-    for (const std::size_t native : held_) push_native(native, part_of(natives_[native], within));
-    held_.clear();
+    for (; held_begin_ != held_end_; ++held_begin_) push_native(held_begin_, part_of(natives_[held_begin_], within));
   }
   Frame::Part part_of(const NativeFrame& native, Within within) const {
     if (segments_.empty() || options_.native_only) return Frame::Part::program;
@@ -233,17 +242,17 @@ class Merger {
   MergeOptions options_;
   Merged merged_;
   std::size_t segment_ = 0, native_ = 0, next_call_ = 0;
-  std::vector<std::size_t> next_calls_;  // by the first segment of each walk
-  bool goes_on_ = false;                 // a later segment has the same walk
+  bool goes_on_ = false;  // a later segment has the same walk
   bool any_anchor_ = false;
-  std::vector<std::size_t> held_;
+  // The native frames since the last one that was pushed or paired.
+  std::size_t held_begin_ = 0, held_end_ = 0;
 };
 
 }  // namespace
 
 Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments,
-             const NativeFunctions& functions, const MergeOptions& options) {
-  return Merger(natives, segments, functions, options).run();
+             const NativeFunctions& functions, const MergeOptions& options, Merged room) {
+  return Merger(natives, segments, functions, options, std::move(room)).run();
 }
 
 }  // namespace luaspy

@@ -46,7 +46,8 @@ struct MergedFrame {
 };
 
 struct Merged {
-  std::vector<MergedFrame> frames;  // innermost first
+  std::vector<MergedFrame> frames;      // innermost first
+  std::vector<std::size_t> next_calls;  // by the first segment of each walk: the calls before are among the frames
   // Self-checks, counted over a run.
   int execute_frames = 0;    // native frames of the VM; LuaJIT's only if they own calls
   int fresh_calls = 0;       // calls marked as having entered one
@@ -56,7 +57,8 @@ struct Merged {
   bool joined = true;  // false: there were Lua calls, but no native frame that could own them
 };
 
+// `room`: a value no longer needed, whose memory is reused.
 Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments,
-             const NativeFunctions& functions, const MergeOptions& options);
+             const NativeFunctions& functions, const MergeOptions& options, Merged room = {});
 
 }  // namespace luaspy

@@ -35,6 +35,7 @@ void NativeCode::update(const std::vector<LuaImage>& images, KnownCores& known, 
   constexpr std::size_t most_known = 256;
   cores_.clear();
   described_.clear();
+  ++descriptions_;
   std::vector<Address> seen;
   for (const LuaImage& image : images) {
     if (image.rows.empty() || std::ranges::find(seen, image.start) != seen.end()) continue;
@@ -384,12 +385,6 @@ const NativeCode::Described& NativeCode::described(const NativeFrame& frame) con
     if (symbol) result.owner = owner(*core, *symbol);
   }
   return result;
-}
-
-Frame NativeCode::describe_entry(Address entry) const {
-  NativeFrame frame;
-  frame.lookup = frame.function = entry;
-  return describe(frame);
 }
 
 }  // namespace luaspy

@@ -61,7 +61,7 @@ class NativeCode : public NativeFunctions {
 
   std::vector<std::byte> code(const NativeFrame& frame) const override;
   const Frame& describe(const NativeFrame& frame) const override;
-  Frame describe_entry(Address entry) const override;
+  std::uint64_t descriptions() const override { return descriptions_; }
 
  private:
   const CoreImage* core_of(Address address) const;
@@ -88,6 +88,7 @@ class NativeCode : public NativeFunctions {
     LuaCode owner = LuaCode::maybe;  // by its symbol
   };
   const Described& described(const NativeFrame& frame) const;
+  std::uint64_t descriptions_ = 0;
   mutable std::unordered_map<Address, Described> described_;  // by function start, or lookup address
 };
 

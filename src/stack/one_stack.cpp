@@ -87,17 +87,19 @@ Matched match_by_unwinding(LuaInspector& lua, const NativeCode& functions, Unwin
   return matched;
 }
 
-std::vector<Segment> segments_of(const Walked& walked) {
-  std::vector<Segment> segments;
-  for (const Walked::Part& part : walked.parts) segments.push_back({&walked.states[part.state].walk, part.boundary});
-  return segments;
+std::vector<Segment> segments_of(const Walked& walked, std::vector<Segment> room) {
+  room.clear();
+  for (const Walked::Part& part : walked.parts) room.push_back({&walked.states[part.state].walk, part.boundary});
+  return room;
 }
 
 Joined join(LuaInspector& lua, const NativeFunctions& functions, Matched matched, const MergeOptions& merging,
-            const Memory& stopped) {
-  Joined joined{std::move(matched), {}, {}};
-  const Walked& walked = joined.from.lua;
-  joined.merged = merge(joined.from.natives, segments_of(walked), functions, merging);
+            const Memory& stopped, Joined room) {
+  Joined joined = std::move(room);
+  joined.from = std::move(matched);
+  joined.calls.clear();
+  joined.segments = segments_of(joined.from.lua, std::move(joined.segments));
+  joined.merged = merge(joined.from.natives, joined.segments, functions, merging, std::move(joined.merged));
   learn_pcs(lua, joined, stopped);
   for (const MergedFrame& frame : joined.merged.frames) {
     StackCall& found = joined.calls.emplace_back();

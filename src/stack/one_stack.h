@@ -46,6 +46,7 @@ struct Joined {
   // One for each frame of the stack, outermost first. They refer to `from` and stay valid when it
   // is moved.
   std::vector<StackCall> calls;
+  std::vector<Segment> segments;  // what was merged
 
   // The state that the call of a merged frame belongs to.
   const RunningState& state_of(const MergedFrame& frame) const {
@@ -54,11 +55,11 @@ struct Joined {
 };
 
 // The calls of the states, in the form merge() takes. They refer to `walked`.
-std::vector<Segment> segments_of(const Walked& walked);
+std::vector<Segment> segments_of(const Walked& walked, std::vector<Segment> room = {});
 
-// `stopped`: the memory that was read in the stop.
+// `stopped`: the memory that was read in the stop. `room`: a value whose memory, but for that of `from`, is reused.
 Joined join(LuaInspector& lua, const NativeFunctions& functions, Matched matched, const MergeOptions& merging,
-            const Memory& stopped);
+            const Memory& stopped, Joined room = {});
 // Adds what the walks found to `quality`.
 void judge(const Joined& joined, Quality& quality);
 }  // namespace luaspy

@@ -50,12 +50,6 @@ const Frame& SavedStop::describe(const NativeFrame& frame) const {
   return found != names.end() ? found->second : unknown;
 }
 
-Frame SavedStop::describe_entry(Address entry) const {
-  NativeFrame frame;
-  frame.function = entry;
-  return describe(frame);
-}
-
 void save_stop(const SavedStop& stop, std::ostream& out) {
   const std::span<const std::string_view> names = stop.machine->register_names;
   out << "luaspy stop 1\nfrom " << stop.from << "\nprocessor " << stop.machine->name << "\nlua " << stop.version

@@ -62,7 +62,6 @@ struct SavedStop : NativeFunctions {
   LuaCode lua_code(const NativeFrame& frame) const override;
   std::vector<std::byte> code(const NativeFrame&) const override { return {}; }
   const Frame& describe(const NativeFrame& frame) const override;
-  Frame describe_entry(Address entry) const override;
 
   bool has(const NativeFrame& frame, char flag) const;
 };

@@ -2,88 +2,126 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
-#include "luastate/call_frames.h"
 #include "stack/start_frames.h"
 
 namespace luaspy {
-namespace {
 
-// A trace is shown by its number and the place where it starts.
-Frame name_trace(LuaInspector& lua, const ActiveState& activation, const Trace& trace, const LuaCall& start) {
-  const Names::Context context{*activation.lua, activation.G, lua.names().memory()};
-  const Frame place = lua.names().frame(context, start, nullptr, trace.start_pc + 4);
-  return marker(fmt::format("[trace {} {}:{}]", trace.number, place.file, place.line));
+// A program that makes functions without end must not fill memory.
+void StackNamer::forget_what_changed(const Names& names, const NativeFunctions& functions) {
+  constexpr std::size_t most = 1 << 16;
+  const std::tuple now = {stacks_.identity(), functions.descriptions(), names.forgotten()};
+  if (now == valid_for_ && calls_.size() < most && natives_.size() < most && traces_.size() < most) return;
+  valid_for_ = now;
+  natives_.clear(), calls_.clear(), traces_.clear(), mains_.clear();
+  last_.clear();
 }
 
-FrameId name_native(LuaInspector& lua, const NativeFunctions& functions, const Walked& walked,
-                    const NativeFrame& native, StackTable& stacks) {
+FrameId StackNamer::native(LuaInspector& lua, const NativeFunctions& functions, const Walked& walked,
+                           const NativeFrame& native) {
   if (native.in_trace) {
     for (const RunningState& state : walked.on_thread()) {
       const Trace* const found = lua.trace_at(state.activation, native.lookup);
       if (found == nullptr) continue;
-      const Trace trace = *found;
-      LuaCall start;
-      if (!lua.reader_of(state.activation).read_start(state.activation, trace, start)) break;
-      return stacks.intern(name_trace(lua, state.activation, trace, start));
+      if (const std::optional<FrameId> frame = trace(lua, state.activation, *found)) return *frame;
+      break;
     }
+    return stacks_.intern(functions.describe(native));
   }
-  return stacks.intern(functions.describe(native));
+  const auto [known, is_new] = natives_.try_emplace(native.function != 0 ? native.function : native.lookup);
+  if (is_new) known->second = stacks_.intern(functions.describe(native));
+  return known->second;
 }
 
-}  // namespace
+// A trace is shown by its number and the place where it starts.
+std::optional<FrameId> StackNamer::trace(LuaInspector& lua, const ActiveState& state, const Trace& trace) {
+  const TraceKey key = {state.G, trace.number, trace.mcode, trace.start_proto, trace.start_pc};
+  if (const auto known = traces_.find(key); known != traces_.end()) return known->second;
+  const auto& [G, number, mcode, start_proto, start_pc] = key;
+  LuaCall start;
+  if (!lua.reader_of(state).read_start(state, trace, start)) return std::nullopt;
+  const CallLabel place = lua.names().label({*state.lua, G, lua.names().memory()}, start, nullptr, start_pc + 4);
+  return traces_[key] = stacks_.intern(marker(fmt::format("[trace {} {}:{}]", number, *place.file, place.line)));
+}
+
+FrameId StackNamer::call(const CallLabel& label, const NativeFunctions& functions) {
+  const auto [known, is_new] = calls_.try_emplace(label);
+  if (is_new) known->second = stacks_.intern(frame_of(label, functions));
+  return known->second;
+}
 
 // Outermost first: naming an outer function lets functions that begin on the same line in it be
 // told apart.
 StackId StackNamer::name(LuaInspector& lua, const NativeFunctions& functions, const Joined& joined,
                          const Memory& stopped) {
   static const Frame not_joined = marker("[native and Lua frames not joined]");
-  const Walked& walked = joined.from.lua;
+  static const Frame left_out = marker(left_out_text({}, false));
+  Names& names = lua.names();
+  forget_what_changed(names, functions);
   frames_.clear();
   for (auto frame = joined.merged.frames.rbegin(); frame != joined.merged.frames.rend(); ++frame) {
     switch (frame->kind) {
       case MergedFrame::Kind::native:
-        frames_.push_back(stacks_.with_part(
-            name_native(lua, functions, walked, joined.from.natives[frame->native], stacks_), frame->part));
+        frames_.push_back(stacks_.with_part(native(lua, functions, joined.from.lua, joined.from.natives[frame->native]),
+                                            frame->part));
         break;
       case MergedFrame::Kind::not_joined:
         frames_.push_back(stacks_.intern(not_joined));
         break;
       case MergedFrame::Kind::left_out:
-        frames_.push_back(stacks_.intern(marker(left_out_text(joined.state_of(*frame).walk, lua.counts_left_out()))));
+        frames_.push_back(stacks_.intern(
+            lua.counts_left_out() ? marker(left_out_text(joined.state_of(*frame).walk, true)) : left_out));
         break;
       case MergedFrame::Kind::call: {
         const RunningState& state = joined.state_of(*frame);
         const LuaCall& call = state.walk.calls[frame->call];
         const std::span<const Frame> outside = markers_outside(call);
         for (auto each = outside.rbegin(); each != outside.rend(); ++each) frames_.push_back(stacks_.intern(*each));
-        const Names::Context context{*state.activation.lua, state.activation.G, stopped};
-        frames_.push_back(
-            stacks_.intern(label_call(lua.names(), functions, context, call, state.walk.caller_of(frame->call),
-                                      joined.calls[frames_.size()].pc)));
+        const CallLabel label = label_call(names, functions, {*state.activation.lua, state.activation.G, stopped}, call,
+                                           state.walk.caller_of(frame->call), joined.calls[frames_.size()].pc);
+        forget_what_changed(names, functions);
+        frames_.push_back(this->call(label, functions));
         break;
       }
     }
   }
-  mark_start();
-  StackId stack = empty_stack;
-  for (const FrameId frame : frames_) stack = stacks_.intern({stack, frame});
-  return stack;
+  return intern();
 }
 
+// Of the outermost frames, those that decide on the start of the process, as they are shown.
 void StackNamer::mark_start() {
   shown_.clear();
   for (const FrameId frame : frames_) shown_.push_back(&stacks_.frames()[frame]);
   const StartFrames start = start_frames(shown_);
+  decided_by_ = start.decided_by;
+  const std::span<const FrameId> decisive = std::span(frames_).first(std::min(decided_by_, frames_.size()));
+  start_.assign(decisive.begin(), decisive.end());
   if (start.main_has_no_name) {
-    Frame main = *shown_[start.count];
-    main.name = "main";
-    frames_[start.count] = stacks_.intern(main);
+    const auto [known, is_new] = mains_.try_emplace(start_[start.count]);
+    if (is_new) {
+      Frame main = *shown_[start.count];
+      main.name = "main";
+      known->second = stacks_.intern(main);
+    }
+    start_[start.count] = known->second;
   }
-  for (std::size_t i = 0; i < start.count; ++i) frames_[i] = stacks_.with_part(frames_[i], Frame::Part::start);
-  if (start.interpreter)
-    frames_[*start.interpreter] = stacks_.with_part(frames_[*start.interpreter], Frame::Part::start);
+  for (std::size_t i = 0; i < start.count; ++i) start_[i] = stacks_.with_part(start_[i], Frame::Part::start);
+  if (start.interpreter) start_[*start.interpreter] = stacks_.with_part(start_[*start.interpreter], Frame::Part::start);
+}
+
+StackId StackNamer::intern() {
+  auto same = static_cast<std::size_t>(std::ranges::mismatch(frames_, last_).in1 - frames_.begin());
+  if (same == 0 || same < decided_by_) mark_start(), same = 0;
+  stacks_of_last_.resize(same);
+  StackId stack = same != 0 ? stacks_of_last_.back() : empty_stack;
+  for (std::size_t i = same; i < frames_.size(); ++i) {
+    stack = stacks_.intern({stack, i < start_.size() ? start_[i] : frames_[i]});
+    stacks_of_last_.push_back(stack);
+  }
+  std::swap(last_, frames_);
+  return stack;
 }
 
 }  // namespace luaspy

@@ -1,10 +1,17 @@
 #pragma once
-// Names the frames of a joined stack. A look that finds a stack again makes nothing: frames and stacks
-// are numbers of a table.
+// Names the frames of a joined stack. A look that finds a stack again makes no text and allocates nothing: its frames
+// are known by the numbers that they are made of, and the stack is a number of a table.
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "events/stack_table.h"
+#include "luastate/call_frames.h"
 #include "stack/one_stack.h"
 
 namespace luaspy {
@@ -14,19 +21,37 @@ class StackNamer {
   // `stacks` must outlive it.
   explicit StackNamer(StackTable& stacks) : stacks_(stacks) {}
 
-  // This may read the symbols of a big program, so no thread should be stopped meanwhile. `stopped`: the
-  // memory that was read in the stop.
+  // This may read the symbols of a big program, so no thread should be stopped meanwhile. `lua`, `functions`: always
+  // the same. `stopped`: the memory that was read in the stop.
   StackId name(LuaInspector& lua, const NativeFunctions& functions, const Joined& joined, const Memory& stopped);
 
   StackTable& stacks() { return stacks_; }
 
  private:
+  // A trace, and where it starts.
+  using TraceKey = std::tuple<Address, unsigned, Address, Address, Address>;
+
+  void forget_what_changed(const Names& names, const NativeFunctions& functions);
+  FrameId native(LuaInspector& lua, const NativeFunctions& functions, const Walked& walked, const NativeFrame& native);
+  std::optional<FrameId> trace(LuaInspector& lua, const ActiveState& state, const Trace& trace);
+  FrameId call(const CallLabel& label, const NativeFunctions& functions);
   void mark_start();
+  StackId intern();
 
   StackTable& stacks_;
-  // Of the stack, outermost first; kept for their memory.
-  std::vector<FrameId> frames_;
-  std::vector<const Frame*> shown_;
+  // The frames that are known. What they are valid for: identity of the table, NativeFunctions::descriptions(),
+  // Names::forgotten().
+  std::unordered_map<Address, FrameId> natives_;  // by the function's start, or by the address if that is not known
+  std::unordered_map<CallLabel, FrameId, CallLabel::Hash> calls_;
+  std::map<TraceKey, FrameId> traces_;
+  std::map<FrameId, FrameId> mains_;  // main() that has no symbol: its frame, and the same with its name
+  std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> valid_for_;
+  // Of this stack and of the last one, outermost first. The last one's frames at the start of the process as they
+  // are shown, and the number of the stack that each of its frames ends: what is the same again need not be looked up.
+  std::vector<FrameId> frames_, last_, start_;
+  std::vector<StackId> stacks_of_last_;
+  std::size_t decided_by_ = 0;       // StartFrames::decided_by of it
+  std::vector<const Frame*> shown_;  // kept for its memory
 };
 
 }  // namespace luaspy

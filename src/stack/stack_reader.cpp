@@ -151,10 +151,10 @@ StackReader::Finished* StackReader::finish(Look& look, Prediction& prediction) {
   const SnapshotThenLater later(look.objects, objects_), both(look.snapshot, later);
   const LookMemory memory{look.registers, look.stack(), look.snapshot, both};
   lua_.take_copies(look.located);
-  Matched room = std::exchange(finished_.joined, {}).from;
-  Walked walked = lua_.walk(look.located, memory, std::move(room.lua));
+  Joined room = std::exchange(finished_.joined, {});
+  Walked walked = lua_.walk(look.located, memory, std::move(room.from.lua));
   Matched matched = match_by_unwinding(lua_, native_code(), map_.unwinder(), map_.modules(), memory, std::move(walked),
-                                       std::move(room.natives));
+                                       std::move(room.from.natives));
   if (!matched.complete && reached_cut(look, matched)) {
     if (look.cut == Look::Cut::guessed) policy_.learn_stack_was_cut(look.snapshot.stack().size());
     const auto wrong = std::ranges::upper_bound(prediction.stack_ends, look.registers.sp());
@@ -177,7 +177,8 @@ StackReader::Finished* StackReader::finish(Look& look, Prediction& prediction) {
   }
   map_.note(matched.natives);
   predict(look, matched, prediction);
-  const Joined& joined = finished_.joined = join(lua_, native_code(), std::move(matched), merging_, look.snapshot);
+  const Joined& joined = finished_.joined = join(lua_, native_code(), std::move(matched), merging_, look.snapshot,
+                                                 std::move(room));
   finished_.look = &look;
   Sample& sample = finished_.sample = {};
   sample.quality.stacks = 1;

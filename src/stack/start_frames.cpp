@@ -25,8 +25,8 @@ bool is_in_c_library(const Frame& frame) {
 }
 
 // lua.c and luajit.c run the script in pmain, a C function that main() calls. The frames between
-// are the VM's.
-std::optional<std::size_t> interpreter_frame(std::span<const Frame* const> stack, std::size_t at) {
+// are the VM's. `at`: from which frame on; after it, the last one that was looked at.
+std::optional<std::size_t> interpreter_frame(std::span<const Frame* const> stack, std::size_t& at) {
   const auto next = [&] {
     while (at < stack.size() && stack[at]->part == Frame::Part::vm) ++at;
     return at < stack.size() ? stack[at] : nullptr;
@@ -64,12 +64,16 @@ StartFrames start_frames(std::span<const Frame* const> stack) {
     return frame.file == stack[end - 1]->file;
   };
   while (end < stack.size() && in_their_library(*stack[end])) ++end;
+  found.decided_by = std::max<std::size_t>(end + 1, 2);
   if (!is_process && (end == stack.size() || is_in_c_library(*stack[end]))) return found;
   at = end;
   if (!is_process || at == stack.size() || !is_native(*stack[at])) return found;
   const Frame& main = *stack[at];
   found.main_has_no_name = is_place(main) && (main.file == stack[0]->file || is_in_c_library(*stack[0]));
-  if (found.main_has_no_name || main.name == "main") found.interpreter = interpreter_frame(stack, at + 1);
+  if (!found.main_has_no_name && main.name != "main") return found;
+  std::size_t last = at + 1;
+  found.interpreter = interpreter_frame(stack, last);
+  found.decided_by = last + 1;
   return found;
 }
 

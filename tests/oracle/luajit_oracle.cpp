@@ -179,8 +179,8 @@ void compare_frame(lua_State* L, Names& names, const Level& level, const Level* 
   const Address G = inside_globals(L);
   const LuajitLua lua(layout);
   const OwnMemory memory;
-  const Frame frame = names.frame({lua, G, memory}, level.call, caller != nullptr ? &caller->call : nullptr,
-                                  level.call.saved_pc);
+  const LuaCall* const outside = caller != nullptr ? &caller->call : nullptr;
+  const Frame frame = names.label({lua, G, memory}, level.call, outside, level.call.saved_pc).frame();
   const int line = level.ar.linedefined;
   if (level.call.is_lua() && std::string_view(level.ar.what) == "main")
     return expect_at("frame", "main chunk", frame.name, line, 0);

@@ -125,7 +125,7 @@ TEST_CASE("what is first named while the target stands still is looked for after
   const auto named = [&](Address proto) {
     LuaCall call;
     call.kind = LuaCall::Kind::lua, call.proto = proto, call.mark = lua.mark(image, proto);
-    return names.frame({lua, G, image}, call, nullptr, 0);
+    return names.label({lua, G, image}, call, nullptr, 0).frame();
   };
   const auto text = [&] {
     std::string all;

@@ -23,7 +23,6 @@ class FakeCore : public NativeFunctions {
   }
   std::vector<std::byte> code(const NativeFrame&) const override { return {}; }
   const Frame& describe(const NativeFrame&) const override { return frame_; }
-  Frame describe_entry(Address) const override { return frame_; }
 
  private:
   Frame frame_;

@@ -442,7 +442,7 @@ TEST_CASE("LuaJIT: a name that a tail call made untrue is left out") {
       const LuaCall outside = image.call(caller, caller_proto, stack, 2);
       LuaCall inside = image.call(function, proto, stack + 64, 1);
       inside.fresh = fresh;
-      return names.frame({lua, 0, image}, inside, &outside, inside.saved_pc).name;
+      return *names.label({lua, 0, image}, inside, &outside, inside.saved_pc).name;
     };
     CHECK(name_of(called, called_proto) == "name");
     CHECK(name_of(other, other_proto) == "function");
@@ -454,10 +454,10 @@ TEST_CASE("LuaJIT: a name that a tail call made untrue is left out") {
     Names again(image);
     const LuaCall outside = image.call(caller, caller_proto, stack, 2),
                   inside = image.call(other, other_proto, stack + 64, 1);
-    CHECK(again.frame({lua, 0, image}, inside, &outside, inside.saved_pc).name == "function");
+    CHECK(*again.label({lua, 0, image}, inside, &outside, inside.saved_pc).name == "function");
     image.put_ref(caller + image.layout.fn_env, image.table({}));
     Names third(image);
-    CHECK(third.frame({lua, 0, image}, inside, &outside, inside.saved_pc).name == "function");
+    CHECK(*third.label({lua, 0, image}, inside, &outside, inside.saved_pc).name == "function");
   }
 }
 
