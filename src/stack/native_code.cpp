@@ -35,6 +35,7 @@ void NativeCode::update(const std::vector<LuaImage>& images, KnownCores& known, 
   constexpr std::size_t most_known = 256;
   cores_.clear();
   described_.clear();
+  judged_.assign(most_judged, {});
   ++descriptions_;
   std::vector<Address> seen;
   for (const LuaImage& image : images) {
@@ -306,43 +307,37 @@ const NativeCode::CoreImage* NativeCode::core_of(Address address) const {
   return core != cores_.end() ? &*core : nullptr;
 }
 
-bool NativeCode::executes_lua(const NativeFrame& frame) const {
-  if (frame.in_trace) return true;
+const NativeCode::Judged& NativeCode::judged(const NativeFrame& frame) const {
+  Judged& known = judged_[frame.lookup * 0x9e37'79b9'7f4a'7c15 >> 32 & (most_judged - 1)];
+  if (known.lookup != frame.lookup || known.function != frame.function || known.in_trace != frame.in_trace)
+    known = judge(frame);
+  return known;
+}
+
+NativeCode::Judged NativeCode::judge(const NativeFrame& frame) const {
   const CoreImage* const core = core_of(frame.lookup);
-  if (core == nullptr) return false;
-  if (core->vm && core->vm->contains(frame.lookup)) return true;
-  if (std::ranges::any_of(core->executes, [&](const Unwinder::Range& range) {
-        return frame.lookup >= range.start && frame.lookup < range.end;
-      }))
-    return true;
+  Judged result{.lookup = frame.lookup, .function = frame.function, .in_trace = frame.in_trace};
+  result.executes = frame.in_trace;
+  if (core == nullptr) return result;
+  const Described& found = described(frame);
+  const auto contains = [&](const Unwinder::Range& range) {
+    return frame.lookup >= range.start && frame.lookup < range.end;
+  };
+  const bool is_luajit = core->vm && core->executes.empty();
+  result.in_core = true;
   // The cold part of luaV_execute has call frame information of its own. Only a symbol says which
   // function it belongs to.
-  return (!core->vm || !core->executes.empty()) && described(frame).executes;
-}
-
-bool NativeCode::collects(const NativeFrame& frame) const {
-  const CoreImage* const core = frame.function != 0 ? core_of(frame.lookup) : nullptr;
-  if (core == nullptr || (core->vm && core->executes.empty())) return false;
-  return std::ranges::any_of(core->collectors,
-                             [&](const CollectorCode& collector) { return collector.has(frame.function); }) ||
-         described(frame).collects;
-}
-
-bool NativeCode::carries(const NativeFrame& frame) const {
-  const CoreImage* const core = core_of(frame.lookup);
-  return core != nullptr && (executes_lua(frame) || described(frame).carries);
-}
-
-bool NativeCode::in_core_module(const NativeFrame& frame) const { return core_of(frame.lookup) != nullptr; }
-
-NativeFunctions::LuaCode NativeCode::lua_code(const NativeFrame& frame) const {
-  const CoreImage* const core = core_of(frame.lookup);
-  if (core == nullptr) return LuaCode::no;
-  const Described& found = described(frame);
-  if (found.owner != LuaCode::maybe) return found.owner;
-  const auto contains = [&](const Unwinder::Range& own) { return frame.lookup >= own.start && frame.lookup < own.end; };
-  if (std::ranges::any_of(core->own, contains)) return LuaCode::yes;
-  return found.has_symbol ? LuaCode::no : LuaCode::maybe;
+  result.executes |= (core->vm && core->vm->contains(frame.lookup)) || std::ranges::any_of(core->executes, contains) ||
+                     (!is_luajit && found.executes);
+  result.collects = frame.function != 0 && !is_luajit &&
+                    (found.collects || std::ranges::any_of(core->collectors, [&](const CollectorCode& collector) {
+                       return collector.has(frame.function);
+                     }));
+  result.carries = result.executes || found.carries;
+  if (found.owner != LuaCode::maybe) result.code = found.owner;
+  else if (std::ranges::any_of(core->own, contains)) result.code = LuaCode::yes;
+  else result.code = found.has_symbol ? LuaCode::no : LuaCode::maybe;
+  return result;
 }
 
 std::vector<std::byte> NativeCode::code(const NativeFrame& frame) const {

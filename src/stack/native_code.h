@@ -49,17 +49,17 @@ class NativeCode : public NativeFunctions {
   // All of them.
   std::vector<const VmCode*> vms() const;
 
-  bool executes_lua(const NativeFrame& frame) const override;
+  bool executes_lua(const NativeFrame& frame) const override { return judged(frame).executes; }
   const TraceExit* trace_exit(const NativeFrame& frame) const override;
-  bool collects(const NativeFrame& frame) const override;
-  bool carries(const NativeFrame& frame) const override;
-  bool in_core_module(const NativeFrame& frame) const override;
-  LuaCode lua_code(const NativeFrame& frame) const override;
+  bool collects(const NativeFrame& frame) const override { return judged(frame).collects; }
+  bool carries(const NativeFrame& frame) const override { return judged(frame).carries; }
+  bool in_core_module(const NativeFrame& frame) const override { return judged(frame).in_core; }
+  LuaCode lua_code(const NativeFrame& frame) const override { return judged(frame).code; }
+  std::vector<std::byte> code(const NativeFrame& frame) const override;
   bool may_be_code(Address address) const override {
     return modules_.find(address) != nullptr || modules_.executes(address);
   }
 
-  std::vector<std::byte> code(const NativeFrame& frame) const override;
   const Frame& describe(const NativeFrame& frame) const override;
   std::uint64_t descriptions() const override { return descriptions_; }
 
@@ -89,7 +89,17 @@ class NativeCode : public NativeFunctions {
   };
   const Described& described(const NativeFrame& frame) const;
   std::uint64_t descriptions_ = 0;
-  mutable std::unordered_map<Address, Described> described_;  // by function start, or lookup address
+  // What is asked of a frame many times in each look.
+  struct Judged {
+    Address lookup = 0, function = 0;
+    bool in_trace = false, in_core = false, executes = false, collects = false, carries = false;
+    LuaCode code = LuaCode::no;
+  };
+  const Judged& judged(const NativeFrame& frame) const;
+  Judged judge(const NativeFrame& frame) const;
+  static constexpr std::size_t most_judged = 1 << 9;
+  mutable std::vector<Judged> judged_ = std::vector<Judged>(most_judged);  // each at a place that its address gives
+  mutable std::unordered_map<Address, Described> described_;               // by function start, or lookup address
 };
 
 }  // namespace luaspy

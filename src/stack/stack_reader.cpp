@@ -22,9 +22,10 @@ bool reached_cut(const Look& look, const Matched& matched) {
 
 // As it was, once find_missed() has judged what the stop did not: the next look need not judge it
 // again.
-void keep_stack(const Look& look, StackReader::Prediction& prediction) {
+void keep_stack(Look& look, StackReader::Prediction& prediction) {
   const std::span<const std::byte> stack = look.snapshot.stack();
-  prediction.stack.assign(stack.begin(), stack.end());
+  if (look.stack_to_keep.empty()) prediction.stack.assign(stack.begin(), stack.end());
+  else prediction.stack.swap(look.stack_to_keep);
   prediction.stack_start = look.snapshot.stack_start();
   prediction.mentions = look.located.mentions;
 }
@@ -104,6 +105,7 @@ void StackReader::settle() {
 
 bool StackReader::read(Look& look, const Registers& registers, const Prediction& predicted, bool hurry) {
   look.registers = registers;
+  look.stack_to_keep.clear();
   look.objects.open(0, 0, {});  // empty
   look.objects.close();
   const auto [whole, guessed] = policy_.stack_bytes(map_.space(), registers.sp(), hurry);
@@ -131,6 +133,7 @@ void StackReader::read_after(Look& look, const Prediction& predicted) const {
   if (!look.located.all_functions)
     lua_.touch({SnapshotThenLater(look.snapshot, look.objects), look.registers, look.stack()}, look.located);
   look.objects.close();
+  look.stack_to_keep.assign(look.snapshot.stack().begin(), look.snapshot.stack().end());
 }
 
 StackReader::Finished* StackReader::look(const Registers& registers) {

@@ -55,6 +55,8 @@ class StackReader {
     Snapshot objects;  // read right after the stop: objects that do not change while they live
     Registers registers;
     Located located;
+    // The stack for the next prediction, copied by read_after(), where it is still in the cache of this CPU.
+    std::vector<std::byte> stack_to_keep;
     // What is above was not read: it is above the predicted end of the stack, or too much.
     enum class Cut { none, at_end, guessed } cut = Cut::none;
 
