@@ -15,8 +15,7 @@
 namespace luaspy::fuzz {
 namespace {
 
-// A build with sanitizers and next to no optimisation takes five times as long, a slow machine twice that.
-constexpr double most_s = 10;
+constexpr double most_s = 2;
 
 int run_all(const std::filesystem::path& corpus, std::string_view only) {
   prepare();

@@ -20,10 +20,21 @@ struct RenamedStop : SavedStop {
   std::uint64_t descriptions() const override { return renamed; }
 };
 
+// The memory of a saved stop, of which a part can no longer be read.
+struct PartlyGone : Memory {
+  explicit PartlyGone(const Memory& all) : all(all) {}
+  bool read(Address address, std::span<std::byte> into) const override {
+    return (gone < address || gone >= address + into.size()) && all.read(address, into);
+  }
+
+  const Memory& all;
+  Address gone = 0;
+};
+
 class RepeatedLook {
  public:
   explicit RepeatedLook(const std::string& file)
-      : stop(load_stop(file)), reader_(stop.memory, stop.memory, {}, *stop.machine), namer_(stacks) {
+      : stop(load_stop(file)), live(stop.memory), reader_(live, stop.memory, {}, *stop.machine), namer_(stacks) {
     reader_.try_rows(rows_for(stop.version));
   }
 
@@ -48,8 +59,16 @@ class RepeatedLook {
     return lines;
   }
   Names& names() { return reader_.names(); }
+  // Where the instructions of a Lua function are.
+  Address code() const {
+    for (const StackCall& call : joined_.calls) {
+      if (call.state != nullptr && call.walk->calls[call.call].is_lua()) return call.walk->calls[call.call].code;
+    }
+    return 0;
+  }
 
   RenamedStop stop;
+  PartlyGone live;
   StackTable stacks;
   StackId id = empty_stack;
 
@@ -94,6 +113,22 @@ TEST_CASE("a look that finds its stack again allocates nothing", "[replay]") {
     CHECK(repeated.id == first);
     CHECK(repeated.lines() == repeated.stop.expected);
   }
+}
+
+TEST_CASE("a function that cannot be read is tried once in each look", "[replay]") {
+  int tried = 0;
+  for (const std::string& file : stop_files()) {
+    INFO(file);
+    RepeatedLook whole(file), repeated(file);
+    (void)whole.look();
+    repeated.live.gone = whole.code();
+    for (int i = 0; i < 2; ++i) {
+      (void)repeated.look();
+      CHECK(repeated.names().take_gone() == 1);
+    }
+    ++tried;
+  }
+  CHECK(tried >= 11);
 }
 
 TEST_CASE("what is known of frames is forgotten with their table and with the names of functions", "[replay]") {
