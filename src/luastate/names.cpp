@@ -47,11 +47,11 @@ Frame CallLabel::frame() const {
 }
 
 std::size_t CallLabel::Hash::operator()(const CallLabel& label) const {
-  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(label.name);
-  for (const std::uint64_t part :
-       {std::uint64_t{reinterpret_cast<std::uintptr_t>(label.file)}, label.entry,
-        static_cast<std::uint64_t>(label.line_defined) << 32 ^ label.prototype, static_cast<std::uint64_t>(label.line)})
-    hash = (hash ^ part) * 0x9e37'79b9'7f4a'7c15, hash ^= hash >> 32;
+  std::uint64_t hash = hash_basis;
+  mix(hash, reinterpret_cast<std::uintptr_t>(label.name));
+  mix(hash, reinterpret_cast<std::uintptr_t>(label.file) ^ label.entry);
+  mix(hash, static_cast<std::uint64_t>(label.line_defined) << 32 ^ static_cast<std::uint64_t>(label.line));
+  mix(hash, label.prototype);
   return hash;
 }
 

@@ -41,7 +41,7 @@ class RepeatedLook {
   // Returns how often it has allocated after the calls were found.
   std::int64_t look() {
     const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
-    reader_.locate(stop.memory, stop.registers, stack, {}, true, located_);
+    reader_.locate({stop.memory, stop.registers, stack}, {}, true, located_);
     const LookMemory look{stop.registers, stack, stop.memory, stop.memory};
     Joined room = std::exchange(joined_, {});
     Walked walked = reader_.walk(located_, look, std::move(room.from.lua));
