@@ -19,7 +19,7 @@
 #include "luastate/value.h"
 #include "luastate/value_path.h"
 #include "luastate/walk.h"
-#include "luastate/words.h"
+#include "luastate/word_table.h"
 
 namespace luaspy {
 
@@ -158,7 +158,7 @@ class Names {
   void tell_apart(Entry& entry, const std::string& called_as);
 
   const Memory& memory_;
-  Words words_;
+  WordTable words_;
   std::uint64_t forgotten_ = 0;
   std::unordered_map<Address, Entry> prototypes_;  // by Proto
   // Functions that could not be read: a function may have many calls in one look.

@@ -10,10 +10,10 @@
 
 namespace luaspy {
 
-// Never nullptr. Valid until Words::clear().
+// Never nullptr. Valid until WordTable::clear().
 using Word = const std::string*;
 
-class Words {
+class WordTable {
  public:
   Word operator()(std::string_view text) {
     const auto known = all_.find(text);
