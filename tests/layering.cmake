@@ -43,6 +43,12 @@ file(GLOB_RECURSE files RELATIVE ${SOURCE}/src ${SOURCE}/src/*.h ${SOURCE}/src/*
 set(both luastate/luas.cpp stack/native_code.h stack/native_code.cpp doctor/doctor_lua.cpp)
 list(REMOVE_ITEM files ${both})
 list(JOIN both ", " both_names)
+foreach(file ${both})   # none of them is named in vain: luas.h says who they are
+  file(STRINGS ${SOURCE}/src/${file} includes REGEX "^#include \"luastate/(puc|luajit)/")
+  if(NOT includes)
+    fail("${file} does not include luastate/puc/ or luastate/luajit/, although it may")
+  endif()
+endforeach()
 foreach(file ${files})
   file(STRINGS ${SOURCE}/src/${file} includes REGEX "^#include \"luastate/(puc|luajit)/")
   string(REGEX MATCH "^luastate/(puc|luajit)/" own "${file}")

@@ -60,8 +60,11 @@ Address LivePc::sure_pc(const NativeFrame& execute, const Memory& stack) const {
   return known != by_function_.end() ? surest(known->second.score, values(execute, stack), sure) : 0;
 }
 
-Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const LuaCall* caller,
-                   const Prototype* prototype, const Memory& stack, const NativeFunctions& functions) {
+Address LivePc::pc(const ExecutedCall& executed, const Prototype* prototype, const Memory& stack,
+                   const NativeFunctions& functions) {
+  const NativeFrame& execute = *executed.execute;
+  const LuaCall& call = executed.state.walk.calls[executed.call];
+  const LuaCall* const caller = executed.state.walk.caller_of(executed.call);
   Evidence& evidence = by_function_[execute.function];
   if (!evidence.hinted) {
     evidence.hinted = true;
@@ -75,12 +78,12 @@ Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& ca
   // luaV_execute still has the caller's pc: luaD_precall is setting the call up, and its saved pc
   // may belong to an earlier call with the same CallInfo.
   const Address likely = surest(evidence.score, now, sure);
-  if (!innermost && likely != 0 && caller != nullptr && likely == caller->saved_pc && !call.has_pc(likely))
+  if (!executed.is_top && likely != 0 && caller != nullptr && likely == caller->saved_pc && !call.has_pc(likely))
     return call.code;
   // OP_NEWTABLE allocates before it saves pc, after stepping over its extra argument (lvm.c of 5.4
   // and 5.5). gcc keeps pc in the frame then, and nothing else shows which slot it is.
   const auto registers = std::span(now).first(machine_.callee_saved.size());
-  if (!innermost && prototype != nullptr &&
+  if (!executed.is_top && prototype != nullptr &&
       std::ranges::none_of(registers, [&](Address value) { return call.has_pc(value); })) {
     for (const Address value : std::span(now).subspan(registers.size())) {
       if (is_after_new_table(*prototype, call, value)) return value;

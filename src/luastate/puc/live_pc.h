@@ -14,6 +14,7 @@
 #include "luastate/native_functions.h"
 #include "luastate/prototype.h"
 #include "luastate/puc/walk_puc.h"
+#include "luastate/stack_walker.h"
 
 namespace luaspy {
 
@@ -33,12 +34,11 @@ class LivePc {
   Address executed(const NativeFrame& execute, const Memory& stack) const;
   Address sure_pc(const NativeFrame& execute, const Memory& stack) const;
 
-  // The next instruction of `call`, the innermost one of its state, whose luaV_execute frame is
-  // `execute`; call.saved_pc if no known place holds a pc of this function. `innermost`: the thread
-  // is in luaV_execute itself, not in something that it called. `caller`: the caller of `call`,
-  // nullptr if there is none. `prototype`: that of `call`, nullptr if it could not be read.
-  Address pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const LuaCall* caller,
-             const Prototype* prototype, const Memory& stack, const NativeFunctions& functions);
+  // The next instruction of a call, the innermost one of its state, whose luaV_execute frame is known;
+  // its saved_pc if no known place holds a pc of this function. `prototype`: that of the call, nullptr if
+  // it could not be read.
+  Address pc(const ExecutedCall& executed, const Prototype* prototype, const Memory& stack,
+             const NativeFunctions& functions);
 
  private:
   static constexpr std::size_t frame_slots = 96;  // number of words below the CFA that are observed

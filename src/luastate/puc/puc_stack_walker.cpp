@@ -39,8 +39,7 @@ Address PucStackWalker::pc(const ExecutedCall& executed, Names& names, const Mem
   const bool in_memory = bytecode == Bytecode::lua52 || bytecode == Bytecode::lua53;
   if (in_memory || !executed.innermost || executed.execute == nullptr) return call.saved_pc;
   const Prototype* const prototype = names.prototype(*state.activation.lua, call);
-  const LuaCall* const caller = state.walk.caller_of(executed.call);
-  return live_pc_.pc(*executed.execute, executed.is_top, call, caller, prototype, stopped, functions);
+  return live_pc_.pc(executed, prototype, stopped, functions);
 }
 
 void PucStackWalker::learn_pc(const NativeFrame& execute, const LuaCall& call, const Memory& stopped) {
