@@ -11,7 +11,10 @@
 
 namespace luaspy::live {
 
-using namespace tests;
+using tests::Child;
+using tests::Folder;
+using tests::read_file;
+using tests::Words;
 Words operator+(Words left, const Words& right);
 
 // A line of targets.tsv, hosts.tsv, or their LuaJIT counterparts, which tests/targets/prepare.sh
