@@ -263,7 +263,7 @@ int loaded(lua_State* L) {
   }
   const LuajitLua lua(layout);
   const OwnMemory memory;
-  const std::string name = names_now->frame({lua, G, memory}, call, nullptr, call.code).name;
+  const std::string name = *names_now->label({lua, G, memory}, call, nullptr, call.code).name;
   ++count.frames;
   if (!leads_to(L, name, function)) expect_at("loaded", lua_tostring(L, 1), name, 0, 0);
   return 0;
