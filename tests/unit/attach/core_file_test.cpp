@@ -52,7 +52,8 @@ class ElfBytes {
     header_.e_phnum = static_cast<std::uint16_t>(parts_.size());
     contents_.resize(std::max(contents_.size(), sizeof header_ + parts_.size() * sizeof(Elf64_Phdr)));
     std::memcpy(contents_.data(), &header_, sizeof header_);
-    std::memcpy(contents_.data() + sizeof header_, parts_.data(), parts_.size() * sizeof(Elf64_Phdr));
+    if (!parts_.empty())
+      std::memcpy(contents_.data() + sizeof header_, parts_.data(), parts_.size() * sizeof(Elf64_Phdr));
     return contents_;
   }
 
