@@ -6,7 +6,6 @@
 #include <new>
 
 #include "alloc/alloc.h"
-#include "record/record_allocations.h"
 #include "base/say.h"
 #include "cli/options.h"
 #include "doctor/doctor.h"
@@ -15,6 +14,7 @@
 #include "ps/choose_target.h"
 #include "ps/ps.h"
 #include "record/record.h"
+#include "record/record_allocations.h"
 #include "report/report.h"
 #include "system/signals.h"
 #include "top/top.h"

@@ -1,7 +1,7 @@
 #pragma once
 // A kind of look at a target: at the stacks of its threads, at a rate (sampling_loop.h); at its allocations, by the
-// bytes that it allocates (allocations/allocation_loop.h). Those of a recording have turns (probe_turns.h), so that neither
-// sees what the other one does to the target.
+// bytes that it allocates (allocations/allocation_loop.h). Those of a recording have turns (probe_turns.h), so that
+// neither sees what the other one does to the target.
 
 #include "base/result.h"
 #include "system/calls.h"
