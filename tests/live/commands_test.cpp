@@ -412,7 +412,7 @@ TEST_CASE("the target ends while it is recorded", "[commands]") {
     CHECK(luaspy.wait() == 0);
     INFO(read_file(folder.path("errors")));
     CHECK(read_file(folder.path("errors")).find("target has ended") != std::string::npos);
-    CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 0);
+    CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 10);
     CHECK(running.wait() == (killed ? 137 : 0));
   }
 }
@@ -517,7 +517,7 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   CHECK(echo.status == 0);
   CHECK(echo.out == "SOME INPUT\n");
   CHECK(echo.err.find("to stderr\n") != std::string::npos);
-  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 00);  // ms
+  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 100);  // ms
 }
 
 TEST_CASE("without anything to show nothing is written", "[commands]") {
@@ -625,7 +625,7 @@ TEST_CASE("a launched command outlives the recording", "[commands]") {
                          folder.path("go") + "') until f print('END') os.exit(9)"})));
   luaspy.read_until("READY");
   luaspy.await("the summary", [&] { return read_file(folder.path("errors")).find("written:") != std::string::npos; });
-  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 0);
+  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 10);
   CHECK(luaspy.alive());  // waits for its command, which still works
   folder.write("go", "");
   luaspy.read_until("END");
