@@ -448,7 +448,7 @@ Result<void> run_allocation_loop(ProcessTree& tree, const AllocationLoopOptions&
                                  AllocationCounts& counts) {
   const Clock::time_point began = Clock::now();
   AllocationLoop loop(tree, options, sink, counts, began);
-  const Result<void> ran = run_probes(tree, {&loop}, end_of(began, options.duration));
+  Result<void> ran = run_probes(tree, {&loop}, end_of(began, options.duration));
   counts.cut += loop.open_bursts();
   return ran;
 }
