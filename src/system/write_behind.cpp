@@ -47,7 +47,6 @@ bool WriteBehind::hand_over() {
   std::unique_lock held(lock_);
   changed_.wait(held, [&] { return waiting_.size() < most_ || fails_; });
   waiting_ += buffer_.take();
-  held.unlock();
   changed_.notify_all();
   return !fails_;
 }

@@ -17,6 +17,7 @@
 #include <regex>
 #include <sstream>
 
+#include "attach/process.h"
 #include "support/harness.h"
 
 namespace luaspy::live {
@@ -123,6 +124,13 @@ void await_recording(Running& luaspy) {
                [&] { return catches(luaspy.pid(), SIGINT) && catches(luaspy.pid(), SIGALRM); });
   const long long before = runs(luaspy.pid());
   luaspy.await("luaspy has ticked", [&] { return runs(luaspy.pid()) >= before + 100; });
+}
+
+// The target has executed for 100 ms more, of which luaspy can have samples.
+void await_work(Running& luaspy, pid_t target) {
+  const Thread thread(target, target);
+  const std::int64_t before = thread.times().on_cpu;
+  luaspy.await("the target has executed", [&] { return thread.times().on_cpu >= before + 100'000'000; });
 }
 
 // Returns how many ms of samples there are.
@@ -641,10 +649,11 @@ TEST_CASE("signals end the recording and write it", "[commands]") {
       with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o",
                                           folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
   await_recording(luaspy);
+  await_work(luaspy, running.pid());
   ::kill(luaspy.pid(), signal);
   CHECK(luaspy.wait() == 0);
   INFO("signal " << signal << "\n" << read_file(folder.path("errors")));
-  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 0);
+  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 10);
   CHECK(running.alive());
   CHECK(status_field(running.pid(), "TracerPid") == "0");
 }
@@ -658,9 +667,10 @@ TEST_CASE("a signal to luaspy is not one to its command, and a second SIGINT end
                                  lua({workload("spin.lua"), "plain"})));
   killer.pid = std::stoi(luaspy.read_until("READY").front());
   await_recording(luaspy);
+  await_work(luaspy, killer.pid);
   ::kill(luaspy.pid(), SIGINT);
   luaspy.await("the summary", [&] { return read_file(folder.path("errors")).find("written:") != std::string::npos; });
-  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 0);
+  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 10);
   CHECK(luaspy.alive());
   CHECK(::kill(killer.pid, 0) == 0);
   CHECK(status_field(killer.pid, "State") == "R");
