@@ -20,9 +20,9 @@ int main(int argc, char** argv) {
   Sampler sampler(target, {});
   for (int ticks = 1; elapsed() < std::chrono::seconds(10); ++ticks) {
     for (const auto& thread : target.process().threads()) {
-      const std::optional<Sample> sample = sampler.sample(*thread);
-      if (!sample || sample->loss != Loss::none) continue;
-      if (std::ranges::none_of(sampler.tables().stacks.frames_of(sample->stack),
+      const std::optional<Sampler::Sampled> sampled = sampler.sample(*thread);
+      if (!sampled || sampled->sample.loss != Loss::none) continue;
+      if (std::ranges::none_of(sampler.tables().stacks.frames_of(sampled->sample.stack),
                                [](const Frame& frame) { return frame.kind == Frame::Kind::lua; }))
         continue;
       fmt::print("{} {}\n", std::chrono::nanoseconds(elapsed()).count(), ticks);

@@ -170,15 +170,16 @@ class Luaspy : public Look {
   std::chrono::nanoseconds look() override {
     std::int64_t stopped = 0;
     for (const auto& thread : target_.process().threads()) {
-      std::optional<Sample> sample;
-      const auto job = [&] { sample = sampler_.sample(*thread); };
+      std::optional<Sampler::Sampled> sampled;
+      const auto job = [&] { sampled = sampler_.sample(*thread); };
       if (thread_ != nullptr) thread_->run(near_, std::ref(job));
       else job();
-      if (!sample) continue;
-      stopped += sample->stopped_ns;
-      const Stack stack = sampler_.tables().stacks.frames_of(sample->stack);
+      if (!sampled) continue;
+      const Sample& sample = sampled->sample;
+      stopped += sample.stopped_ns;
+      const Stack stack = sampler_.tables().stacks.frames_of(sample.stack);
       frames_ = static_cast<std::int64_t>(stack.size());
-      if (sample->loss != Loss::none || !has_lua(stack)) ++lost_;
+      if (sample.loss != Loss::none || !has_lua(stack)) ++lost_;
     }
     sampler_.settle();
     return std::chrono::nanoseconds(stopped);

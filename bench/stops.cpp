@@ -45,8 +45,8 @@ std::size_t frames(pid_t pid, bool native_only, Frame::Kind kind) {
   for (int i = 0; i < 51; ++i) {
     pacer.wait();
     for (const auto& thread : target.process().threads()) {
-      if (const std::optional<Sample> sample = sampler.sample(*thread))
-        counts.push_back(count(sampler.tables().stacks.frames_of(sample->stack), kind));
+      if (const std::optional<Sampler::Sampled> sampled = sampler.sample(*thread))
+        counts.push_back(count(sampler.tables().stacks.frames_of(sampled->sample.stack), kind));
     }
     sampler.settle();
   }
