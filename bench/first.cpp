@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
       fmt::print("{} {}\n", std::chrono::nanoseconds(elapsed()).count(), ticks);
       return 0;
     }
-    sampler.settle();
+    sampler.do_deferred_work();
   }
   require(false, "no sample with Lua in ten seconds");
 }

@@ -181,7 +181,7 @@ class Luaspy : public Look {
       frames_ = static_cast<std::int64_t>(stack.size());
       if (sample.loss != Loss::none || !has_lua(stack)) ++lost_;
     }
-    sampler_.settle();
+    sampler_.do_deferred_work();
     return std::chrono::nanoseconds(stopped);
   }
 

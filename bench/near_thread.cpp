@@ -63,7 +63,7 @@ void NearThread::run(int cpu, const std::function<void()>& job) {
   while (sem_wait(&done_) != 0) pthread_kill(thread_, SIGALRM);
 }
 
-void NearThread::note_start() {
+void NearThread::record_start() {
   constexpr std::chrono::microseconds at_once(300);  // waking takes tens of µs, waiting for the end of a slice takes ms
   constexpr int considered = 64, tolerated = 8;
   late_ += system::Clock::now() - posted_ > at_once;
@@ -79,7 +79,7 @@ void* NearThread::main(void* self) {
     while (sem_wait(&thread.begin_) != 0) {
     }
     if (thread.ends_) return nullptr;
-    thread.note_start();
+    thread.record_start();
     (*thread.job_)();
     sem_post(&thread.done_);
   }

@@ -34,7 +34,7 @@ class NearThread {
   static void* main(void* self);
   void begin();
   void place(int cpu);
-  void note_start();
+  void record_start();
 
   pthread_t thread_{};
   bool begun_ = false, exists_ = false, ends_ = false;

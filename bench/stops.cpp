@@ -48,7 +48,7 @@ std::size_t frames(pid_t pid, bool native_only, Frame::Kind kind) {
       if (const std::optional<Sampler::Sampled> sampled = sampler.sample(*thread))
         counts.push_back(count(sampler.tables().stacks.frames_of(sampled->sample.stack), kind));
     }
-    sampler.settle();
+    sampler.do_deferred_work();
   }
   require(!counts.empty(), "the target does not run");
   return median(std::move(counts));

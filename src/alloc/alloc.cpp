@@ -37,7 +37,7 @@ class Recorder : public AllocationSink {
         objects_(tree.tables(), shape_of(Unit::objects), false),
         live_(tree.tables(), shape_of(options.unit)),
         about_(about_recording(tree, options.shape.mode, 0, options.max_cost)) {
-    tell();
+    update_metadata();
     if (has_heap()) live_.keep_heaps();
     if (!output_ || is_memprof() || has_heap()) return;
     Recording& written = options.live ? live_written() : all_written();
@@ -60,8 +60,8 @@ class Recorder : public AllocationSink {
     if (bytes_.profile().samples() == samples) return;  // left out by --only or --ignore
     if (is_memprof()) memprof_.add(location, allocation);
     if (options_.live)
-      live_.note(tree_.tables().threads[thread].pid, tick.at_ns, allocation,
-                 std::as_const(*this).all_written().profile(), number_of(location));
+      live_.add(tree_.tables().threads[thread].pid, tick.at_ns, allocation,
+                std::as_const(*this).all_written().profile(), number_of(location));
     types_.add(allocation);
     squares_ += static_cast<double>(bytes) * static_cast<double>(bytes);
   }
@@ -79,8 +79,8 @@ class Recorder : public AllocationSink {
     about_.duration_ns = counts.duration_ns;
     about_.ticks = counts.bursts;
     if (counts.duration_ns >= program_ns_) {
-      tell_program(tree_, about_);
-      tell_luas(tree_, about_);
+      describe_program(tree_, about_);
+      describe_luas(tree_, about_);
       program_ns_ += 200'000'000;
     }
     if (progress_.is_due())
@@ -92,9 +92,10 @@ class Recorder : public AllocationSink {
     progress_.clear();
     about_.complete = true;
     Result<void> settled;
-    if (options_.live && writes) settled = live_.settle(tree_, all_written().profile(), about_.duration_ns);
-    tell();
-    for (Recording* const recording : {&bytes_, &objects_, &live_.bytes(), &live_.objects()}) recording->settle_names();
+    if (options_.live && writes) settled = live_.finish(tree_, all_written().profile(), about_.duration_ns);
+    update_metadata();
+    for (Recording* const recording : {&bytes_, &objects_, &live_.bytes(), &live_.objects()})
+      recording->resolve_names();
     if (!settled) return settled;
     if (!output_ || !writes) return {};
     if (is_memprof()) output_->stream() << memprof_text();
@@ -159,11 +160,11 @@ class Recorder : public AllocationSink {
   const Recording& all_written() const { return options_.unit == Unit::objects ? objects_ : bytes_; }
   Recording& all_written() { return options_.unit == Unit::objects ? objects_ : bytes_; }
   Recording& live_written() { return options_.unit == Unit::objects ? live_.objects() : live_.bytes(); }
-  void tell() {
+  void update_metadata() {
     about_.unit = Unit::objects;
-    for (Recording* const recording : {&objects_, &live_.objects()}) recording->tell(about_);
+    for (Recording* const recording : {&objects_, &live_.objects()}) recording->set_metadata(about_);
     about_.unit = Unit::bytes;
-    for (Recording* const recording : {&bytes_, &live_.bytes()}) recording->tell(about_);
+    for (Recording* const recording : {&bytes_, &live_.bytes()}) recording->set_metadata(about_);
   }
 
   // As Go names them (runtime/pprof). Both recordings have the same samples in the same order, so

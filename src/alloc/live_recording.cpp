@@ -9,8 +9,8 @@
 
 namespace luaspy {
 
-void LiveRecording::note(int pid, std::int64_t at_ns, const AllocationSample& allocation, const Profile& counted,
-                         std::size_t location) {
+void LiveRecording::add(int pid, std::int64_t at_ns, const AllocationSample& allocation, const Profile& counted,
+                        std::size_t location) {
   noted_.push_back({pid,
                     allocation.G,
                     allocation.identity,
@@ -21,7 +21,7 @@ void LiveRecording::note(int pid, std::int64_t at_ns, const AllocationSample& al
                     allocation.calls});
 }
 
-Result<void> LiveRecording::settle(ProcessTree& tree, const Profile& counted, std::int64_t duration_ns) {
+Result<void> LiveRecording::finish(ProcessTree& tree, const Profile& counted, std::int64_t duration_ns) {
   const std::int64_t old_until_ns = duration_ns - duration_ns / 10;
   std::set<int> pids;  // of which there is a snapshot
   std::optional<Error> refused;
@@ -33,7 +33,7 @@ Result<void> LiveRecording::settle(ProcessTree& tree, const Profile& counted, st
     }
     pids.insert(snapshot->pid);
     Heap heap{std::move(*snapshot), {}};
-    settle(heap, old_until_ns);
+    finish(heap, old_until_ns);
     if (keeps_heaps_) heaps_.push_back(std::move(heap));
   }
   for (const Noted& each : noted_) {
@@ -51,7 +51,7 @@ Result<void> LiveRecording::settle(ProcessTree& tree, const Profile& counted, st
   return {};
 }
 
-void LiveRecording::settle(Heap& heap, std::int64_t old_until_ns) {
+void LiveRecording::finish(Heap& heap, std::int64_t old_until_ns) {
   const HeapSnapshot& snapshot = heap.snapshot;
   for (const HeapSnapshot::State& state : snapshot.states) {
     // Another Lua at its address is gone, and so is all that it had.
@@ -66,12 +66,12 @@ void LiveRecording::settle(Heap& heap, std::int64_t old_until_ns) {
     options.bytes = snapshot.bytes;
     if (keeps_heaps_) options.code = snapshot.code.get();
     auto analysis = std::make_unique<HeapAnalysis>(*snapshot.memory, *state.lua, state.G, options);
-    settle(noted, ages_[{snapshot.pid, state.G, identity}], *analysis);
+    finish(noted, ages_[{snapshot.pid, state.G, identity}], *analysis);
     if (keeps_heaps_) heap.states.push_back(std::move(analysis));
   }
 }
 
-void LiveRecording::settle(std::span<Noted* const> noted, const AgeMarks& ages, const HeapAnalysis& heap) {
+void LiveRecording::finish(std::span<Noted* const> noted, const AgeMarks& ages, const HeapAnalysis& heap) {
   std::vector<SampledBlock> blocks;
   for (const Noted* const each : noted) blocks.push_back(each->block);
   const std::vector<Fate> fates = heap.is_known() ? fates_of(blocks, ages, heap)

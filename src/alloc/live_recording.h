@@ -24,25 +24,25 @@ class LiveRecording {
       : tables_(tables), bytes_(tables, shape, false), objects_(tables, shape, false) {}
 
   // A sample of process `pid`, which `counted` has counted last. `location`: a number of the caller's.
-  void note(int pid, std::int64_t at_ns, const AllocationSample& allocation, const Profile& counted,
-            std::size_t location);
+  void add(int pid, std::int64_t at_ns, const AllocationSample& allocation, const Profile& counted,
+           std::size_t location);
 
   // At each probe of a Lua.
   void look(int pid, Address G, std::uint64_t identity, std::int64_t at_ns, const HeapReader& reader) {
     ages_[{pid, G, identity}].look(at_ns, reader);
   }
 
-  // At the end of a recording of that length. `counted`: the same as in note(). What was allocated in
+  // At the end of a recording of that length. `counted`: the same as in add(). What was allocated in
   // its last tenth is left out: it is still there because it is young. An Error if there is no
   // snapshot of any process; then nothing is in use.
-  Result<void> settle(ProcessTree& tree, const Profile& counted, std::int64_t duration_ns);
+  Result<void> finish(ProcessTree& tree, const Profile& counted, std::int64_t duration_ns);
 
   // The heap of a process at the end.
   struct Heap {
     HeapSnapshot snapshot;
     std::vector<std::unique_ptr<HeapAnalysis>> states;
   };
-  // To be called before settle(), if heaps() is wanted afterwards: of all processes and all their Luas.
+  // To be called before finish(), if heaps() is wanted afterwards: of all processes and all their Luas.
   // They ask the tree, which must live as long.
   void keep_heaps() { keeps_heaps_ = true; }
   const std::vector<Heap>& heaps() const { return heaps_; }
@@ -81,8 +81,8 @@ class LiveRecording {
     double bytes = 0, objects = 0;
     bool is_settled = false;
   };
-  void settle(Heap& heap, std::int64_t old_until_ns);
-  void settle(std::span<Noted* const> noted, const AgeMarks& ages, const HeapAnalysis& heap);
+  void finish(Heap& heap, std::int64_t old_until_ns);
+  void finish(std::span<Noted* const> noted, const AgeMarks& ages, const HeapAnalysis& heap);
   void count(const Noted& each, Fate fate);
   void add(const InUse& each, const Profile& counted);
 

@@ -79,7 +79,7 @@ class AllocationLoop::Loop {
         bursts_(kept.bursts, kept.sink, kept.counts,
                 {kept.began, [this] { return is_over(); }, [this]() -> Allocators& { return allocators_; },
                  [this](Session& session, const std::shared_ptr<Thread>& thread, const ActiveState& active) {
-                   learn(session, thread, active);
+                   add_allocator(session, thread, active);
                  },
                  [this](Allocator& allocator, double bytes, double counted) { pass(allocator, bytes, counted); },
                  kept.before_use}),
@@ -102,7 +102,7 @@ class AllocationLoop::Loop {
       bursts_.go_on();
       const Clock::time_point next = now + pause();
       ward_.expect(next);
-      bursts_.rest(next);
+      bursts_.sleep_until(next);
       for (std::size_t i = 0; i < allocators_.size(); ++i) {
         visit(*allocators_[i]);
         look_at(*allocators_[i]);  // afterwards: it may take longer than a burst can wait
@@ -161,9 +161,10 @@ class AllocationLoop::Loop {
     const bool searches = now >= search_at_;
     if (searches) search(now);
     guard_waits();
-    for (const auto& session : tree_.sessions()) session->sampler().settle();
+    for (const auto& session : tree_.sessions()) session->sampler().do_deferred_work();
     bursts_.let_go_pending();
-    for (const pid_t tid : kept_.bursts.reaper.settle([&](pid_t each) { return is_traced(each); })) bursts_.forget(tid);
+    for (const pid_t tid : kept_.bursts.reaper.drain_ended([&](pid_t each) { return is_traced(each); }))
+      bursts_.forget(tid);
     bursts_.alarm().clear();
     if (tree_.ended()) counts_.target_ended = true;
     std::erase_if(kept_.bursts.traps, [&](const auto& trap) {
@@ -215,9 +216,9 @@ class AllocationLoop::Loop {
       // One that waits now may allocate later.
       const std::optional<Sampler::Sampled> sampled = session.sampler().sample(*thread, true);
       if (sampled && sampled->sample.loss == Loss::refused && !was_traced)
-        bursts_.note_refusal(thread->tid(), explain_no_stop(pid));
+        bursts_.record_refusal(thread->tid(), explain_no_stop(pid));
       if (sampled && sampled->from != nullptr) {
-        for (const ActiveState& active : sampled->from->active()) learn(session, thread, active);
+        for (const ActiveState& active : sampled->from->active()) add_allocator(session, thread, active);
       }
       if (was_traced) trace_again(thread->tid());
     }
@@ -228,7 +229,7 @@ class AllocationLoop::Loop {
   void run_on() {
     constexpr std::int64_t shortest_ns = 200'000, longest_ns = 2'000'000;
     std::uniform_int_distribution<std::int64_t> some(shortest_ns, longest_ns);
-    bursts_.rest(Clock::now() + std::chrono::nanoseconds(some(kept_.random)));
+    bursts_.sleep_until(Clock::now() + std::chrono::nanoseconds(some(kept_.random)));
   }
 
   // The next burst has to begin at once.
@@ -239,7 +240,7 @@ class AllocationLoop::Loop {
     }
   }
 
-  void learn(Session& session, const std::shared_ptr<Thread>& thread, const ActiveState& active) {
+  void add_allocator(Session& session, const std::shared_ptr<Thread>& thread, const ActiveState& active) {
     constexpr std::size_t most = 256;
     kept_.knew_any = true;
     const auto known = std::ranges::find_if(
@@ -331,7 +332,7 @@ class AllocationLoop::Loop {
       pass_gate(allocator, at_once);
     }
     if (allocator.chosen == 0) return;
-    bursts_.take(allocator, std::exchange(allocator.chosen, 0) * allocator.gate.interval() * bytes_a_pass());
+    bursts_.start(allocator, std::exchange(allocator.chosen, 0) * allocator.gate.interval() * bytes_a_pass());
     if (!allocator.gone && !allocator.burst.is_open)
       (void)bursts_.prepare(allocator);  // the next one has to begin at once
   }

@@ -93,7 +93,7 @@ BlockUse use_of(const Block& block, std::span<const Address> words, const Memory
   return {};
 }
 
-BlockUse LearnedUses::settle(const Place& place, const Block& block, const BlockUse& found) {
+BlockUse LearnedUses::resolve(const Place& place, const Block& block, const BlockUse& found) {
   constexpr int least = 3, of_ten = 7;
   std::map<Kind, int>& kinds = seen_[place];
   if (found.type) ++kinds[{*found.type, found.is_part}];

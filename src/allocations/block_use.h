@@ -53,7 +53,7 @@ class LearnedUses {
   using Place = std::array<Address, 3>;
   // Learns from a use that was found, and replaces one that most others contradict, but not what Lua has
   // told, nor a part whose object was found.
-  BlockUse settle(const Place& place, const Block& block, const BlockUse& found);
+  BlockUse resolve(const Place& place, const Block& block, const BlockUse& found);
 
  private:
   using Kind = std::pair<ObjectType, bool>;  // BlockUse::type, is_part

@@ -58,7 +58,7 @@ std::unique_ptr<Stop> Bursts::await_return(Allocator& allocator, CallTrap& trap,
     stop = arrival(tid, Clock::now() + most);
   }
   trap.disarm_return();
-  if (goes_on && stop == nullptr) take_late_signals();
+  if (goes_on && stop == nullptr) drain_late_signals();
   const bool is_there = goes_on && stop != nullptr && stop->outcome() == Stop::Outcome::stopped &&
                         stop->by_own_signal() && stop->registers().pc() == place.pc &&
                         stop->registers().sp() == place.sp;
@@ -94,7 +94,7 @@ BlockUse Bursts::find_use(Allocator& allocator, const Allocator& caller, Trap& t
       const BlockUse use = read();
       trap.calls->disarm();
       const bool was_called = !trap.calls->calls().empty();
-      take_late_signals();
+      drain_late_signals();
       return was_called ? BlockUse() : use;
     }
     trap.calls->disarm();
@@ -179,9 +179,10 @@ Bursts::Outcome Bursts::sample(Allocator& allocator, Trap& trap, std::unique_ptr
   const std::vector<NativeFrame>& natives = sampled.from->natives();
   if (looked.returned && natives.size() > 1) {
     const auto pid = static_cast<Address>(allocator.session.target().process().pid());
-    found.use = state_.uses.settle({natives[0].pc, natives[1].pc, pid}, found.block, found.use);
+    found.use = state_.uses.resolve({natives[0].pc, natives[1].pc, pid}, found.block, found.use);
   }
-  for (const ActiveState& active : sampled.from->active()) loop_.learn(allocator.session, allocator.thread, active);
+  for (const ActiveState& active : sampled.from->active())
+    loop_.add_allocator(allocator.session, allocator.thread, active);
   const BurstSums& sums = burst.sums;
   state_.usual += sums;
   allocator.usual += sums;

@@ -19,7 +19,7 @@ constexpr std::chrono::microseconds most_patience{5000};
 
 }  // namespace
 
-void Bursts::rest(Clock::time_point until) { listen(until, nullptr, Arrival::awaited); }
+void Bursts::sleep_until(Clock::time_point until) { listen(until, nullptr, Arrival::awaited); }
 
 void Bursts::listen(Clock::time_point until, const Allocator* until_it_ends, Arrival how) {
   while (Clock::now() < until && (until_it_ends == nullptr || is_armed(*until_it_ends))) {
@@ -31,12 +31,12 @@ void Bursts::listen(Clock::time_point until, const Allocator* until_it_ends, Arr
     pid_t tid = 0;
     const system::WaitStatus status = system::wait_for_any(tid);
     alarm_.clear();
-    hear(tid, status, how);
+    handle(tid, status, how);
   }
 }
 
 // Unless its burst has come to its end, the thread goes on, with its signal.
-void Bursts::hear(pid_t tid, const system::WaitStatus& status, Arrival how) {
+void Bursts::handle(pid_t tid, const system::WaitStatus& status, Arrival how) {
   if (status.kind == system::WaitStatus::Kind::ended && tid <= 0) traced_.clear();  // nothing is traced any more
   if (status.kind == system::WaitStatus::Kind::interrupted) return;
   const auto traced = traced_.find(tid);
@@ -47,7 +47,7 @@ void Bursts::hear(pid_t tid, const system::WaitStatus& status, Arrival how) {
   }
   std::unique_ptr<Stop> stop = std::move(traced->second);
   traced_.erase(traced);
-  stop->arrive(status);
+  stop->handle(status);
   stops_[tid] += stop->outcome() == Stop::Outcome::stopped;
   if (Allocator* const allocator = armed_in(tid)) arrived(*allocator, std::move(stop), how);
 }
@@ -120,7 +120,7 @@ bool Bursts::let_go(const Thread& thread) {
   return !system::interrupt(thread.tid()) && arrival(thread.tid(), Clock::now() + most_patience) != nullptr;
 }
 
-void Bursts::note_refusal(pid_t tid, const Error& why) {
+void Bursts::record_refusal(pid_t tid, const Error& why) {
   if (!counts_.refused) state_.refused_at = Clock::now();
   counts_.refused = why;
   state_.refused_threads.insert(tid);
@@ -128,13 +128,13 @@ void Bursts::note_refusal(pid_t tid, const Error& why) {
 
 // Another thread may run it by now: the next search tells.
 bool Bursts::refuse(Allocator& allocator, const Error& why) {
-  if (why.cause != Cause::target_ended) note_refusal(allocator.thread->tid(), why);
+  if (why.cause != Cause::target_ended) record_refusal(allocator.thread->tid(), why);
   allocator.gone = true;
   return false;
 }
 
 // What gave no sample is kept for the next burst. Most bursts end within one or two ms.
-void Bursts::take(Allocator& allocator, double bytes) {
+void Bursts::start(Allocator& allocator, double bytes) {
   bytes += std::exchange(allocator.kept_bytes, 0);
   if (!begin(allocator, bytes)) {
     allocator.kept_bytes = bytes;
@@ -172,7 +172,7 @@ bool Bursts::make_room(Allocator& allocator) {
   const std::vector<CallTrap::Call>& calls = state_.traps[tid].calls->calls();
   if (Clock::now() - (calls.empty() ? other->burst.armed : calls.back().at) < patience) return false;
   disarm(*other);
-  take_late_signals();
+  drain_late_signals();
   return true;
 }
 
@@ -183,7 +183,7 @@ void Bursts::interrupt() {
     disarm(*allocator);
     any = true;
   }
-  if (any) take_late_signals();
+  if (any) drain_late_signals();
 }
 
 void Bursts::go_on() {
@@ -200,7 +200,7 @@ void Bursts::give_up(Allocator& allocator) {
   const bool was_armed = allocator.burst.is_armed;
   if (was_armed) disarm(allocator);
   end(allocator, Outcome::lost);
-  if (was_armed) take_late_signals();
+  if (was_armed) drain_late_signals();
 }
 
 // Whatever changes the heap is a call of its allocation function (lmem.c, lj_gc.c). One may have begun before
@@ -221,7 +221,7 @@ bool Bursts::watch(Allocator& allocator) {
 
 // A trap was disarmed while its thread ran, which may have come to it right before: what it gets for that
 // is luaspy's own (Stop::expect_trap), as long as luaspy traces it.
-void Bursts::take_late_signals() { listen(Clock::now() + 1ms, nullptr, Arrival::by_the_way); }
+void Bursts::drain_late_signals() { listen(Clock::now() + 1ms, nullptr, Arrival::by_the_way); }
 
 // `stop`: of the thread, which goes on; nullptr: it runs.
 bool Bursts::arm(Allocator& allocator, std::unique_ptr<Stop> stop) {
@@ -261,7 +261,7 @@ void Bursts::disarm(Allocator& allocator) {
 }
 
 // Of the calls since the trap was armed last. The thread runs.
-void Bursts::note_cost(OpenBurst& burst) {
+void Bursts::record_cost(OpenBurst& burst) {
   const auto calls = std::span(burst.calls).subspan(burst.costed);
   burst.costed = burst.calls.size();
   const std::optional<Clock::time_point> resumed = burst.stood_still ? std::optional(burst.armed) : std::nullopt;
@@ -287,11 +287,11 @@ std::unique_ptr<Stop> Bursts::arrival(pid_t tid, Clock::time_point end) {
     if (status.kind == system::WaitStatus::Kind::interrupted) {
       if (Clock::now() >= end) return nullptr;
     } else if (changed != tid) {
-      hear(changed, status, Arrival::by_the_way);
+      handle(changed, status, Arrival::by_the_way);
     } else {
       std::unique_ptr<Stop> stop = std::move(traced_[tid]);
       traced_.erase(tid);
-      stop->arrive(status);
+      stop->handle(status);
       stops_[tid] += stop->outcome() == Stop::Outcome::stopped;
       return stop;
     }
@@ -308,7 +308,7 @@ void Bursts::arrived(Allocator& allocator, std::unique_ptr<Stop> stop, Arrival h
   constexpr std::size_t most_frees = 1000;
   OpenBurst& burst = allocator.burst;
   disarm(allocator);
-  note_cost(burst);
+  record_cost(burst);
   if (stop->outcome() != Stop::Outcome::stopped || stop->stays_stopped()) return give_up(allocator);
   Trap& trap = state_.traps[allocator.thread->tid()];
   if (!stop->by_own_signal()) {
@@ -336,7 +336,7 @@ void Bursts::arrived(Allocator& allocator, std::unique_ptr<Stop> stop, Arrival h
 // The trap is not armed any more.
 void Bursts::end(Allocator& allocator, Outcome outcome) {
   OpenBurst& burst = allocator.burst;
-  note_cost(burst);
+  record_cost(burst);
   burst.is_open = false;
   if (outcome == Outcome::lost) allocator.kept_bytes += burst.bytes;
   allocator.probed = Clock::now();

@@ -62,7 +62,7 @@ class Bursts {
     system::Clock::time_point start;  // of the recording
     std::function<bool()> is_over;
     std::function<Allocators&()> allocators;
-    std::function<void(Session&, const std::shared_ptr<Thread>&, const ActiveState&)> learn;
+    std::function<void(Session&, const std::shared_ptr<Thread>&, const ActiveState&)> add_allocator;
     // A burst has ended that trapped calls that grow by so many bytes: in truth, and as far as each of
     // them counts (BurstSums).
     std::function<void(Allocator&, double bytes, double counted)> pass;
@@ -74,7 +74,7 @@ class Bursts {
   // Everything that a burst needs, so that it can begin at once. False: the allocator is gone.
   bool prepare(Allocator& allocator);
   // A burst begins that stands for so many bytes. It may still be open when this returns.
-  void take(Allocator& allocator, double bytes);
+  void start(Allocator& allocator, double bytes);
   // Its burst is open. False: its heap changes, but not by calls that are trapped; the burst has been given up.
   bool watch(Allocator& allocator);
   // Open bursts are interrupted: no thread comes to stand still until they are continued.
@@ -84,8 +84,8 @@ class Bursts {
   void give_up(Allocator& allocator);
   // Sleeps. A traced thread that a signal stops meanwhile is looked at, if that is the end of a burst, and
   // goes on at once.
-  void rest(system::Clock::time_point until);
-  void note_refusal(pid_t tid, const Error& why);
+  void sleep_until(system::Clock::time_point until);
+  void record_refusal(pid_t tid, const Error& why);
 
   // So that a traced thread can be looked at: if it runs, it is not traced any more. False: it did not stop.
   // Call while no burst is armed.
@@ -105,8 +105,8 @@ class Bursts {
   enum class Outcome { sampled, lost };
   enum class Arrival { awaited, by_the_way };  // by_the_way: luaspy waits for another thread
 
-  void take_late_signals();
-  void hear(pid_t tid, const system::WaitStatus& status, Arrival how);
+  void drain_late_signals();
+  void handle(pid_t tid, const system::WaitStatus& status, Arrival how);
   void listen(system::Clock::time_point until, const Allocator* until_it_ends, Arrival how);
   Allocator* armed_in(pid_t tid);
   void set_number(Trap& trap, std::int64_t number);
@@ -121,7 +121,7 @@ class Bursts {
   void disarm(Allocator& allocator);
   void end(Allocator& allocator, Outcome outcome);
   void arrived(Allocator& allocator, std::unique_ptr<Stop> stop, Arrival how);
-  void note_cost(OpenBurst& burst);
+  void record_cost(OpenBurst& burst);
   std::unique_ptr<Stop> hold(Allocator& allocator);
   std::unique_ptr<Stop> arrival(pid_t tid, system::Clock::time_point end);
   std::unique_ptr<Stop> await_return(Allocator& allocator, CallTrap& trap, std::unique_ptr<Stop> stop);

@@ -23,7 +23,7 @@ class Reaper {
   }
   // For the loop: `is_traced` tells which threads still are. Returns those that have ended.
   template <typename IsTraced>
-  std::set<pid_t> settle(const IsTraced& is_traced) {
+  std::set<pid_t> drain_ended(const IsTraced& is_traced) {
     const std::lock_guard lock(lock_);
     std::erase_if(watched_, [&](pid_t tid) { return !is_traced(tid); });
     return std::exchange(ended_, {});

@@ -119,12 +119,12 @@ void Births::wait(system::Clock::time_point until) {
   if (left > 0) system::wait_for_files(files, left);
 }
 
-bool Births::drain(const std::function<void(const Birth&)>& take) {
+bool Births::drain(const std::function<void(const Birth&)>& handle) {
   std::vector<Birth> births;
   bool all = true;
   for (Ring& ring : rings_) all = read(ring, births) && all;
   std::ranges::stable_sort(births, {}, &Birth::at);
-  for (const Birth& birth : births) take(birth);
+  for (const Birth& birth : births) handle(birth);
   return all;
 }
 

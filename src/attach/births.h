@@ -46,7 +46,7 @@ class Births {
   bool watch(std::span<const pid_t> tids);
   // Hands over what has happened since, in the order of time. False: some of it was lost, because the
   // kernel's buffers were full.
-  bool drain(const std::function<void(const Birth&)>& take);
+  bool drain(const std::function<void(const Birth&)>& handle);
   // Sleeps until something happens, or until then.
   void wait(system::Clock::time_point until);
 

@@ -62,7 +62,7 @@ void KernelLog::expect(Clock::time_point due) {
   set_period(static_cast<std::uint64_t>(std::max(to_ns(due - Clock::now()) - lead, shortest)));
 }
 
-void KernelLog::rest() { set_period(long_time); }
+void KernelLog::pause() { set_period(long_time); }
 
 void KernelLog::at(Clock::time_point due, pid_t tid, KernelChain& chain) const {
   constexpr std::int64_t early = 20'000;  // ns: more than the lead

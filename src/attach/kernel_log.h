@@ -28,7 +28,7 @@ class KernelLog {
   // The next tick is due then. Call it on that CPU, before sleeping until then. Takes some µs.
   void expect(system::Clock::time_point due);
   // No tick is expected for a long time.
-  void rest();
+  void pause();
   // Sets `chain` to where the thread was when the tick came for which expect() was called last; empty if it was not
   // in the kernel, or not on that CPU. Bounded by the size of the ring buffer, which is a page.
   void at(system::Clock::time_point due, pid_t tid, KernelChain& chain) const;

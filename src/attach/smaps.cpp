@@ -8,7 +8,7 @@ namespace luaspy {
 namespace {
 
 // "Rss:                  12 kB". fs/proc/task_mmu.c, __show_smap().
-void take_field(std::string_view line, ResidentMapping& mapping) {
+void parse_field(std::string_view line, ResidentMapping& mapping) {
   const std::string_view name = next_word(line);
   if (name == "VmFlags:") {
     for (std::string_view flag = next_word(line); !flag.empty(); flag = next_word(line))
@@ -40,7 +40,7 @@ ResidentMemory parse_smaps(std::string_view text) {
   while (!text.empty()) {
     const std::string_view line = next_line(text);
     if (!is_header(line)) {
-      if (!skips) take_field(line, memory.mappings.back());
+      if (!skips) parse_field(line, memory.mappings.back());
       continue;
     }
     const AddressSpace space = AddressSpace::parse(line);

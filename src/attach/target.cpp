@@ -38,7 +38,7 @@ Stop::Stop(Tracer& tracer, std::shared_ptr<TracedProcess> process, pid_t tid)
     if (!begin()) return;
     outcome_ = wait(true);
   }
-  settle(tid);
+  conclude(tid);
   if (outcome_ == Outcome::pending) tracer.pending_.push_back({process_, tid_});
 }
 
@@ -52,24 +52,24 @@ Stop::Stop(Tracer& tracer, Target& target, pid_t tid, AtSignal at)
   if (seize()) outcome_ = Outcome::pending;
 }
 
-void Stop::arrive(const system::WaitStatus& status) {
+void Stop::handle(const system::WaitStatus& status) {
   const pid_t asked = tid_;
-  outcome_ = take(status);
-  settle(asked);
+  outcome_ = outcome_of(status);
+  conclude(asked);
   if (outcome_ == Outcome::pending)
     outcome_ = Outcome::ended;  // an exec that did not finish in time: it is another program by now
 }
 
 // The kernel shows a thread's registers only to its tracer, and only while the thread is stopped.
-bool Stop::take_unheard() {
+bool Stop::adopt_unreported() {
   if (outcome_ != Outcome::pending || system::read_registers(tid_, registers_)) return false;
   outcome_ = Outcome::stopped;
-  settle(tid_);
+  conclude(tid_);
   return true;
 }
 
 // The thread is stopped or has ended.
-void Stop::settle(pid_t asked) {
+void Stop::conclude(pid_t asked) {
   if (outcome_ == Outcome::ended) follow_exec();
   if (outcome_ != Outcome::stopped) return;
   tracer_.held_.push_back(tid_);
@@ -113,11 +113,11 @@ Stop::Outcome Stop::wait(bool block) {
         system::Clock::now() - requested_ <= tracer_.patience_)
       continue;
     tracer_.waits_since_ = 0;
-    return take(status);
+    return outcome_of(status);
   }
 }
 
-Stop::Outcome Stop::take(const system::WaitStatus& status) {
+Stop::Outcome Stop::outcome_of(const system::WaitStatus& status) {
   switch (status.kind) {
     case system::WaitStatus::Kind::stopped:
       by_own_signal_ = own_signal_ != 0 && (status.signal == own_signal_ ? system::is_from_file(tid_) : is_own_trap());

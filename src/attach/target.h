@@ -71,7 +71,7 @@ class Stop {
   Stop(Tracer& tracer, Target& target, pid_t tid);
   Stop(Tracer& tracer, std::shared_ptr<TracedProcess> process, pid_t tid);
   Stop(Target& target, pid_t tid);  // by target.tracer()
-  // Only requests the stop: outcome() is `pending` until arrive(), or says why the request failed.
+  // Only requests the stop: outcome() is `pending` until handle(), or says why the request failed.
   struct Later {};
   Stop(Tracer& tracer, Target& target, pid_t tid, Later);
   // Only traces the thread: it runs until a signal stops it, and outcome() is `pending` until
@@ -88,11 +88,11 @@ class Stop {
   // is reported at its instruction.
   void expect_trap(Address at) { own_trap_ = at; }
   // Takes what system::wait_for() or system::wait_for_any() has reported about the thread.
-  void arrive(const system::WaitStatus& status);
+  void handle(const system::WaitStatus& status);
   // True if the thread is stopped although no wait has reported it. Then the report went to
   // somebody else (another thread's waitpid(2) can take it), and nobody would resume the thread: it
   // is taken over as stopped.
-  bool take_unheard();
+  bool adopt_unreported();
   Stop(const Stop&) = delete;
   Stop& operator=(const Stop&) = delete;
   ~Stop() { resume(); }
@@ -112,7 +112,7 @@ class Stop {
   system::Clock::time_point requested() const { return requested_; }
   pid_t tid() const { return tid_; }
 
-  // AtSignal: resumes the thread, which stays traced: outcome() is `pending` again until arrive(). False
+  // AtSignal: resumes the thread, which stays traced: outcome() is `pending` again until handle(). False
   // if that is not possible: it was killed, or has stopped for a signal of its own, which resume()
   // delivers.
   bool go_on();
@@ -122,11 +122,11 @@ class Stop {
 
  private:
   Outcome wait(bool block);
-  Outcome take(const system::WaitStatus& status);
+  Outcome outcome_of(const system::WaitStatus& status);
   bool is_own_trap() const;
   bool seize();
   bool begin();
-  void settle(pid_t asked);
+  void conclude(pid_t asked);
   void follow_exec();
 
   Tracer& tracer_;

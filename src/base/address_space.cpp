@@ -8,14 +8,14 @@ namespace luaspy {
 namespace {
 
 // Removes the number at the front of `text`, in the given base.
-bool take_number(std::string_view& text, std::uint64_t& value, int base) {
+bool parse_number(std::string_view& text, std::uint64_t& value, int base) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error != std::errc()) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return true;
 }
 
-bool take(std::string_view& text, char expected) {
+bool consume(std::string_view& text, char expected) {
   if (text.empty() || text.front() != expected) return false;
   text.remove_prefix(1);
   return true;
@@ -24,15 +24,16 @@ bool take(std::string_view& text, char expected) {
 // proc(5): "start-end perms offset major:minor inode   path"
 bool parse_line(std::string_view line, Mapping& mapping) {
   std::uint64_t major = 0, minor = 0;
-  if (!take_number(line, mapping.start, 16) || !take(line, '-') || !take_number(line, mapping.end, 16) ||
-      !take(line, ' '))
+  if (!parse_number(line, mapping.start, 16) || !consume(line, '-') || !parse_number(line, mapping.end, 16) ||
+      !consume(line, ' '))
     return false;
   if (line.size() < 5 || mapping.start >= mapping.end) return false;
   mapping.readable = line[0] == 'r', mapping.writable = line[1] == 'w', mapping.executable = line[2] == 'x',
   mapping.shared = line[3] == 's';
   line.remove_prefix(5);
-  if (!take_number(line, mapping.offset, 16) || !take(line, ' ') || !take_number(line, major, 16) || !take(line, ':') ||
-      !take_number(line, minor, 16) || !take(line, ' ') || !take_number(line, mapping.inode, 10)) {
+  if (!parse_number(line, mapping.offset, 16) || !consume(line, ' ') || !parse_number(line, major, 16) ||
+      !consume(line, ':') || !parse_number(line, minor, 16) || !consume(line, ' ') ||
+      !parse_number(line, mapping.inode, 10)) {
     return false;
   }
   mapping.device = major << 32 | minor;

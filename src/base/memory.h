@@ -63,7 +63,7 @@ class Memory {
 
   // For memory that keeps what was read (Snapshot): later reads of this range find its present
   // contents. Works page by page, as far as the pages are readable.
-  virtual void touch(Address address, std::size_t size) const {
+  virtual void prefetch(Address address, std::size_t size) const {
     std::byte byte[1];
     for (const Address end = address + size; address < end; address = page_start(address) + smallest_page)
       (void)read(address, byte);

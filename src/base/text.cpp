@@ -40,7 +40,7 @@ bool is_control(std::string_view sequence) {
 }
 
 // Removes the first character from `text` and returns it, made printable.
-std::string take_printable(std::string_view& text) {
+std::string consume_printable(std::string_view& text) {
   const std::size_t length = sequence_length(text), taken = std::max<std::size_t>(length, 1);
   std::string result;
   if (const char32_t code = code_of(text.substr(0, length)); is_invisible(code)) {
@@ -81,7 +81,7 @@ std::string printable(std::string_view text, std::size_t limit) {
   }
   std::string result;
   result.reserve(text.size());
-  while (!text.empty()) result += take_printable(text);
+  while (!text.empty()) result += consume_printable(text);
   if (is_cut) result += "...";
   return result;
 }
@@ -94,7 +94,7 @@ std::string quoted(std::string_view text, std::uint64_t whole) {
     constexpr std::string_view plain = "\"\\\n\r\t", escaped = "\"\\nrt";
     const std::size_t special = plain.find(text[0]);
     if (special != std::string_view::npos) result += {'\\', escaped[special]}, text.remove_prefix(1);
-    else result += take_printable(text);
+    else result += consume_printable(text);
   }
   result += '"';
   if (is_cut) result += fmt::format("… ({} bytes)", whole);

@@ -18,7 +18,7 @@ void put_varint(Bytes& bytes, std::uint64_t number) {
 // Advances `next`. nullopt: the bytes end within the number, or it has more than ten bytes, the
 // length of the largest one.
 template <typename Iterator>
-std::optional<std::uint64_t> take_varint(Iterator& next, Iterator end) {
+std::optional<std::uint64_t> read_varint(Iterator& next, Iterator end) {
   std::uint64_t number = 0;
   for (unsigned shift = 0; shift < 64 && next != end; shift += 7) {
     const auto byte = static_cast<std::uint8_t>(*next++);

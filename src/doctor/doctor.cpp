@@ -332,7 +332,7 @@ ThreadLooks look_at_threads(Session& session) {
     if (looks.any == 0) looks.any = thread.tid();
     for (int look = 0, tried = 0; look < looks_each && tried < tries; ++tried) {
       const std::optional<Sampler::Sampled> sampled = session.sampler().sample(thread);
-      session.sampler().settle();
+      session.sampler().do_deferred_work();
       if (!sampled || sampled->sample.again) break;
       if (sampled->sample.loss == Loss::moved && tried + 1 < tries) continue;
       const bool has_lua = sampled->sample.quality.with_lua != 0;

@@ -87,9 +87,9 @@ class CoreLook {
   void add_coroutines(ProcessLook& look) {
     Coroutines coroutines(core_, coroutine_limits(options_.inspect), &reader_.lua().names());
     reader_.find_states();
-    coroutines.learn(reader_.space(), reader_.lua().global_states());
+    coroutines.find(reader_.space(), reader_.lua().global_states());
     coroutines.keep();
-    (void)coroutines.settle(active_);
+    (void)coroutines.confirm(active_);
     look.states = coroutines.report(reader_.lua().names(), reader_.native_code());
   }
 

@@ -188,7 +188,7 @@ void Inspector::name_stacks(ProcessLook& look) {
 
 // Coroutines are read in the standstill, so that everything is of one instant, if nothing is
 // running anyway or if it does not take long.
-bool Inspector::learns_in_standstill(const Standstill& standstill, int tried) const {
+bool Inspector::finds_in_standstill(const Standstill& standstill, int tried) const {
   constexpr std::int64_t most_in_stop = 64 << 20;  // bytes in use by all Luas: some 85 ms, at the 1.3 ms per MB that
                                                    // README gives
   constexpr int most_tries = 2;                    // if threads sleep, but wake before everything is read
@@ -199,10 +199,10 @@ bool Inspector::learns_in_standstill(const Standstill& standstill, int tried) co
 }
 
 // Where the program runs meanwhile, a big heap may take seconds.
-void Inspector::learn(Coroutines& coroutines) {
+void Inspector::find_coroutines(Coroutines& coroutines) {
   StackReader& reader = session_.sampler().reader();
   system::ProgressLine progress;
-  coroutines.learn(reader.space(), reader.lua().global_states(), [&](std::int64_t objects) {
+  coroutines.find(reader.space(), reader.lua().global_states(), [&](std::int64_t objects) {
     if (!exact_ && progress.is_due())
       progress.show(fmt::format("looking for coroutines: {:.1f} million objects", static_cast<double>(objects) / 1e6));
   });
@@ -214,10 +214,10 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
   unnamed_.clear();
   sampler.reader().refresh();  // new mappings may have coroutines
   auto standstill = std::make_unique<Standstill>(session_.target());
-  exact_ = !options_.coroutines || learns_in_standstill(*standstill, tried);
+  exact_ = !options_.coroutines || finds_in_standstill(*standstill, tried);
   if (!exact_) {
     standstill->resume();
-    learn(coroutines);
+    find_coroutines(coroutines);
     standstill = std::make_unique<Standstill>(session_.target());
   }
   std::vector<std::vector<ActiveState>> active;
@@ -233,11 +233,11 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     if (from == nullptr) continue;
     active.push_back(from->active());
     if (options_.locals) thread->details = read_variables(sampler.reader(), *from, options_.values, room);
-    unnamed_.emplace(thread->tid, sampler.reader().take_unnamed(*from));
+    unnamed_.emplace(thread->tid, sampler.reader().move_unnamed(*from));
   }
   sampler.reader().name_later(false);
   sampler.reader().lua().names().stand_still(false);
-  if (options_.coroutines && exact_) learn(coroutines), coroutines.keep();
+  if (options_.coroutines && exact_) find_coroutines(coroutines), coroutines.keep();
   else if (options_.coroutines) coroutines.copy();
   const bool undisturbed = standstill->undisturbed();
   const std::int64_t stood_still = standstill->resume().count();
@@ -245,7 +245,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
   for (ThreadLook& thread : look.threads) {
     if (thread.sample.state == Sample::State::running) thread.sample.stopped_ns = stood_still;
   }
-  const bool whole = !options_.coroutines || coroutines.settle(active);
+  const bool whole = !options_.coroutines || coroutines.confirm(active);
   return undisturbed && whole;
 }
 

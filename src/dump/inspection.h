@@ -94,10 +94,10 @@ class Inspector {
  private:
   std::optional<Sample> look_at(Thread& thread);
   void look_in_standstill(ProcessLook& look);
-  void learn(Coroutines& coroutines);
+  void find_coroutines(Coroutines& coroutines);
   bool try_standstill(ProcessLook& look, Coroutines& coroutines, int tried);
   void name_stacks(ProcessLook& look);
-  bool learns_in_standstill(const Standstill& standstill, int tried) const;
+  bool finds_in_standstill(const Standstill& standstill, int tried) const;
   void add_waits(ProcessLook& look);
 
   Session& session_;

@@ -46,48 +46,48 @@ bool Coroutines::wants_details(std::size_t of_group, std::size_t of_all) const {
   return names_ != nullptr && of_group < limits_.detailed && of_all < limits_.detailed_of_all;
 }
 
-void Coroutines::learn(const AddressSpace& space, const States& states, const std::function<void(std::int64_t)>& told) {
-  copy_.know(space);
-  copy_.learn(true);
+void Coroutines::find(const AddressSpace& space, const States& states, const std::function<void(std::int64_t)>& told) {
+  copy_.set_space(space);
+  copy_.start(true);
   states_.clear();
   learned_.clear(), learned_of_all_ = 0;
   for (const auto& [G, lua] : states)
-    learn_state(states_.emplace_back(
-                    State{G, &lua->with_number_types(live_, G), CoroutineList(live_, G, *lua), false, false, {}, {}}),
-                space, told);
+    find_state(states_.emplace_back(
+                   State{G, &lua->with_number_types(live_, G), CoroutineList(live_, G, *lua), false, false, {}, {}}),
+               space, told);
   std::ranges::sort(states_, {}, &State::G);
 }
 
-void Coroutines::learn_state(State& state, const AddressSpace& space, const std::function<void(std::int64_t)>& told) {
+void Coroutines::find_state(State& state, const AddressSpace& space, const std::function<void(std::int64_t)>& told) {
   constexpr std::int64_t short_list = 4 << 20;  // bytes in use
   constexpr int rounds = 8;
   constexpr std::int64_t few_objects = 1000, most_objects = 1'000'000;
   HeapCopy pieces(live_, limits_.copy_bytes);
-  pieces.know(space);
+  pieces.set_space(space);
   state.whole_list = state.lua->collector(live_, state.G).bytes <= short_list;
   HeapCopy& through = state.whole_list ? copy_ : pieces;
   constexpr int readings = 6;
   for (int i = 0; i < readings && !state.list_complete; ++i) {
-    if (i != 0) through.learn(false);
+    if (i != 0) through.start(false);
     state.list_complete = state.list.read_all(through, told);
   }
-  learn_coroutines(state, 0);
+  find_coroutines(state, 0);
   // Each round takes less time than the one before, so fewer new objects appear meanwhile.
   for (int i = 0; i < rounds; ++i) {
     state.list_complete &= state.list.check();
     const std::size_t known = state.list.threads().size();
     HeapCopy recent(live_, limits_.copy_bytes);
-    recent.know(space);
+    recent.set_space(space);
     const bool read = state.list.read_new(recent, most_objects);
-    learn_coroutines(state, known);
+    find_coroutines(state, known);
     if (read && state.list.new_objects() < few_objects) break;
   }
 }
 
-void Coroutines::learn_coroutines(State& state, std::size_t from) {
+void Coroutines::find_coroutines(State& state, std::size_t from) {
   const auto learn = [&](Address L) {
     look_at_coroutine(copy_, *state.lua, state.G, L, Active::no, limits_.walk, look_);
-    touch_coroutine(copy_, *state.lua, L);
+    prefetch_coroutine(copy_, *state.lua, L);
     if (look_.error != 0) (void)error_text(copy_, *state.lua, look_.error);
     if (!wants_details(0, learned_of_all_)) return;
     std::size_t& of_group = learned_[signature_of(look_)];
@@ -120,7 +120,7 @@ void Coroutines::copy() {
   copy_.seal();
 }
 
-bool Coroutines::settle(const std::vector<std::vector<ActiveState>>& active) {
+bool Coroutines::confirm(const std::vector<std::vector<ActiveState>>& active) {
   active_.clear();
   for (const std::vector<ActiveState>& thread : active) {
     for (std::size_t i = 0; i < thread.size(); ++i)
@@ -129,7 +129,7 @@ bool Coroutines::settle(const std::vector<std::vector<ActiveState>>& active) {
   bool complete = true;
   detailed_of_all_ = 0;
   for (State& state : states_) {
-    settle_state(state);
+    confirm_state(state);
     complete &= state.report.complete;
   }
   return complete;
@@ -140,7 +140,7 @@ Active Coroutines::active_in(Address L) const {
   return found != active_.end() ? found->second : Active::no;
 }
 
-void Coroutines::settle_state(State& state) {
+void Coroutines::confirm_state(State& state) {
   state.report = {};
   state.groups.clear();
   StateReport& report = state.report;
@@ -172,7 +172,7 @@ void Coroutines::settle_state(State& state) {
            look_.status == CoroutineStatus::dead;
   };
   for (const Address L : threads) {
-    if (L != report.main && !rests(L)) settle_coroutine(state, L);
+    if (L != report.main && !rests(L)) confirm_coroutine(state, L);
   }
   if (look_at_coroutine(copy_, *state.lua, state.G, report.main, active_in(report.main), limits_.walk, look_)) {
     report.main_status = look_.status;
@@ -180,7 +180,7 @@ void Coroutines::settle_state(State& state) {
   }
 }
 
-void Coroutines::settle_coroutine(State& state, Address L) {
+void Coroutines::confirm_coroutine(State& state, Address L) {
   const Active active = active_in(L);
   const std::int64_t missing = copy_.missing();
   const bool read = look_at_coroutine(copy_, *state.lua, state.G, L, active, limits_.walk, look_);

@@ -7,9 +7,9 @@
 //   keep()    if nothing ran meanwhile: what was read is already of one instant
 //   copy()    if the target ran: while its running threads are stopped, copies that memory again,
 //             and reads newer coroutines
-//   settle()  when they run again: finds out which coroutines still exist and repeats the looks,
+//   confirm() when they run again: finds out which coroutines still exist and repeats the looks,
 //             in the copy. False: something was not copied; start again
-//   report()  the result of settle(), with names
+//   report()  the result of confirm(), with names
 //
 // learn() follows a list of all objects, which takes some 100 ms for 100 MB. A small heap can be
 // learned in the stop, and the result is exact. For a big heap, the stop copies only the
@@ -85,14 +85,14 @@ class Coroutines {
       : live_(live), limits_(limits), names_(names), copy_(live, limits.copy_bytes) {}
 
   // `told`, if set, is called now and then with how many objects of a Lua were seen.
-  void learn(const AddressSpace& space, const States& states, const std::function<void(std::int64_t)>& told = {});
+  void find(const AddressSpace& space, const States& states, const std::function<void(std::int64_t)>& told = {});
   // The size of what copy() will read. The stop takes some 0.3 ms per MB.
   std::size_t bytes() const { return copy_.used_bytes(); }
   std::size_t copied_bytes() const { return copy_.copied_bytes(); }
   void keep() { copy_.seal(); }
   void copy();
   // `active`: for each thread, the states that were active on it at that instant, innermost first.
-  bool settle(const std::vector<std::vector<ActiveState>>& active);
+  bool confirm(const std::vector<std::vector<ActiveState>>& active);
   std::vector<StateReport> report(Names& names, const NativeFunctions& functions);
 
  private:
@@ -113,11 +113,11 @@ class Coroutines {
   };
 
   Active active_in(Address L) const;
-  void learn_state(State& state, const AddressSpace& space, const std::function<void(std::int64_t)>& told);
-  void learn_coroutines(State& state, std::size_t from);
+  void find_state(State& state, const AddressSpace& space, const std::function<void(std::int64_t)>& told);
+  void find_coroutines(State& state, std::size_t from);
   bool wants_details(std::size_t of_group, std::size_t of_all) const;
-  void settle_state(State& state);
-  void settle_coroutine(State& state, Address L);
+  void confirm_state(State& state);
+  void confirm_coroutine(State& state, Address L);
   CoroutineGroup describe(const State& state, const Group& group, Names& names, const NativeFunctions& functions);
 
   const Memory& live_;

@@ -80,7 +80,7 @@ bool follow_ring(const Memory& memory, const ArenaForm& form, Address main, std:
 // Is this word sbrk_base? The two words before it are mmapped_mem and max_mmapped_mem. Before these
 // are four numbers of 32 bits: n_mmaps, n_mmaps_max, max_n_mmaps, no_dyn_threshold. From 2.35 on
 // hp_flags comes before them, and so they end 32 bits earlier.
-bool take_parameters(const Data& data, std::size_t index, const AddressRange& heap, GlibcMalloc& found) {
+bool parse_parameters(const Data& data, std::size_t index, const AddressRange& heap, GlibcMalloc& found) {
   constexpr std::size_t words_before = 5;
   if (!heap.contains(data.words[index]) || index < words_before) return false;
   const std::uint64_t mapped = data.words[index - 2], most_mapped = data.words[index - 1];
@@ -130,7 +130,7 @@ bool find_in(const Memory& memory, const Data& data, std::span<const ResidentMap
       // Without randomisation it begins within the last page of .bss.
       const AddressRange heap{mapping.mapping.start - data.page_bytes, mapping.mapping.end};
       for (std::size_t i = 0; i < words.size(); ++i) {
-        if (take_parameters(data, i, heap, found)) return true;
+        if (parse_parameters(data, i, heap, found)) return true;
       }
       found.sbrk_base = mapping.mapping.start;
       break;

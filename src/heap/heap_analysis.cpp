@@ -18,7 +18,7 @@ HeapAnalysis::HeapAnalysis(const Memory& memory, const Lua& lua, Address G, cons
       reader_(lua_.heap_reader(memory, G)),
       collector_(lua_.collector(memory, G)) {
   if (reader_ == nullptr) return;
-  const auto tell = [&](const char* step, double part) {
+  const auto report_progress = [&](const char* step, double part) {
     if (options.told) options.told(step, part);
   };
   // The VM's counter says how many objects there can be.
@@ -27,16 +27,16 @@ HeapAnalysis::HeapAnalysis(const Memory& memory, const Lua& lua, Address G, cons
   ObjectGraph::Options reading;
   reading.bytes = options.bytes;
   reading.found = [&](std::uint64_t objects) {
-    tell("finding objects", std::min(1.0, static_cast<double>(objects) / expected));
+    report_progress("finding objects", std::min(1.0, static_cast<double>(objects) / expected));
   };
   reading.all_found = options.all_found;
-  reading.read = [&](double part) { tell("reading objects", part); };
+  reading.read = [&](double part) { report_progress("reading objects", part); };
   graph_ = std::make_unique<ObjectGraph>(*reader_, reading);
   other_bytes_ = reader_->other_bytes();
-  tell("finding who holds what", 0);
+  report_progress("finding who holds what", 0);
   dominators_ = dominators(
       graph_->edges(), [&](Node node) { return graph_->size(node); },
-      [&](double part) { tell("finding who holds what", part); });
+      [&](double part) { report_progress("finding who holds what", part); });
   count();
   sort_children();
   find_named_roots();

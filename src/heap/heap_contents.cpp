@@ -14,7 +14,7 @@ void use_contents(const Memory& memory, const Lua& lua, Address G, const HeapObj
   constexpr std::uint64_t own = 256;
   const bool is_apart = object.type == ObjectType::table || object.type == ObjectType::thread ||
                         object.type == ObjectType::prototype || object.type == ObjectType::trace;
-  memory.touch(object.address, is_apart ? std::min(object.size, own) : object.size);
+  memory.prefetch(object.address, is_apart ? std::min(object.size, own) : object.size);
 }
 
 bool use_heap(const Memory& memory, const Lua& lua, Address G) {
@@ -24,7 +24,7 @@ bool use_heap(const Memory& memory, const Lua& lua, Address G) {
                                  least_size +
                              more;
   constexpr std::size_t around = 8 << 10;  // bytes: the global_State, and the main thread before it
-  memory.touch(G - around, 2 * around);
+  memory.prefetch(G - around, 2 * around);
   const std::unique_ptr<HeapReader> reader = lua.heap_reader(memory, G);
   if (reader == nullptr) return false;
   (void)reader->other_bytes();

@@ -6,7 +6,7 @@
 
 namespace luaspy {
 
-void HeapCopy::know(const AddressSpace& space) {
+void HeapCopy::set_space(const AddressSpace& space) {
   ranges_.clear();
   for (const Mapping& mapping : space.mappings()) {
     if (!mapping.readable) continue;
@@ -15,7 +15,7 @@ void HeapCopy::know(const AddressSpace& space) {
   }
 }
 
-void HeapCopy::learn(bool forget_pages) {
+void HeapCopy::start(bool forget_pages) {
   mode_ = Mode::learning;
   is_late_ = false;
   missing_ = 0;

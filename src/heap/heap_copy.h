@@ -27,11 +27,11 @@ class HeapCopy : public Memory {
   HeapCopy(const Memory& live, std::size_t most_bytes) : live_(live), most_bytes_(most_bytes) {}
 
   // The mapped memory: pieces are clipped to it, and nothing else is fetched.
-  void know(const AddressSpace& space);
+  void set_space(const AddressSpace& space);
 
-  // Starts learning: everything fetched is discarded. `forget_pages`: also forgets which pages were
-  // used.
-  void learn(bool forget_pages);
+  // Starts to collect the pages that are used: everything fetched is discarded. `forget_pages`: also forgets which
+  // pages were used.
+  void start(bool forget_pages);
   // The next read of this page fetches it again.
   void refresh(Address address);
   // `most_filled`: pages that may be fetched after it.

@@ -42,8 +42,9 @@ class Explaining {
     report_.rss = resident_.rss(), report_.swap = resident_.swap();
     for (const ResidentMapping& one : resident_.mappings) {
       if (!one.pages_known)
-        note(fmt::format("Which pages of the mapping at {:#x} are resident is not known: {} of it are in the rest.",
-                         one.mapping.start, in_mib(one.rss)));
+        add_doubt(
+            fmt::format("Which pages of the mapping at {:#x} are resident is not known: {} of it are in the rest.",
+                        one.mapping.start, in_mib(one.rss)));
     }
     luajit(uses);
     c_heap();
@@ -54,7 +55,7 @@ class Explaining {
     for (const Pool& pool : pools_) {
       part(pool.kind) += pool.left;
       if (pool.missing != 0)
-        note(fmt::format(
+        add_doubt(fmt::format(
             "{} of Lua objects are not resident in {}: they are in other memory, in swap, or were never written.",
             in_mib(pool.missing), pool.name));
     }
@@ -64,7 +65,7 @@ class Explaining {
  private:
   std::uint64_t& part(ResidentKind kind) { return report_.parts[static_cast<std::size_t>(kind)]; }
 
-  void note(std::string sentence) {
+  void add_doubt(std::string sentence) {
     constexpr std::size_t most = 40;
     if (report_.notes.size() < most) report_.notes.push_back(std::move(sentence));
   }
@@ -74,7 +75,7 @@ class Explaining {
     sort_and_join(ranges);
     Ranges own = without(ranges, taken_);
     if (const std::uint64_t twice = total_bytes(ranges) - total_bytes(own); twice != 0)
-      note(fmt::format("{} seem to belong to two parts.", in_mib(twice)));
+      add_doubt(fmt::format("{} seem to belong to two parts.", in_mib(twice)));
     taken_.insert(taken_.end(), own.begin(), own.end());
     sort_and_join(taken_);
     return own;
@@ -91,8 +92,8 @@ class Explaining {
       segments.insert(segments.end(), own->segments.begin(), own->segments.end());
       free.insert(free.end(), own->free.begin(), own->free.end());
       if (!own->whole)
-        note(fmt::format("LuaJIT's allocator of the state at {:#x} was just changing: what is free in it is not known.",
-                         use.G));
+        add_doubt(fmt::format(
+            "LuaJIT's allocator of the state at {:#x} was just changing: what is free in it is not known.", use.G));
     }
     sort_and_join(free);
     Ranges all = claim(std::move(segments));
@@ -116,7 +117,7 @@ class Explaining {
     if (!heap.found) report_.c_heap = "not glibc's malloc: what it has is in the rest";
     else if (heap.areas.empty()) report_.c_heap = "glibc's malloc is there, but has no memory";
     else report_.c_heap = fmt::format("glibc's malloc, {} arena{}", heap.arenas, heap.arenas == 1 ? "" : "s");
-    for (std::string& doubt : heap.doubts) note(std::move(doubt));
+    for (std::string& doubt : heap.doubts) add_doubt(std::move(doubt));
     Ranges areas = claim(std::move(heap.areas));
     const Ranges free = common_parts(heap.free, areas), unknown = common_parts(heap.unknown, areas);
     const std::uint64_t all = resident_.resident_bytes(areas), unused = resident_.resident_bytes(free);

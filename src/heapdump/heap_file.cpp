@@ -99,14 +99,14 @@ struct Head {
   std::uint64_t bytes = 0;  // of all ranges
 };
 
-bool take(const Json& object, const char* key, std::uint64_t most, std::uint64_t& into) {
+bool parse(const Json& object, const char* key, std::uint64_t most, std::uint64_t& into) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_unsigned()) return false;
   into = found->get<std::uint64_t>();
   return into <= most;
 }
 
-bool take(const Json& object, const char* key, std::string& into) {
+bool parse(const Json& object, const char* key, std::string& into) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return false;
   into = found->get<std::string>();
@@ -114,7 +114,7 @@ bool take(const Json& object, const char* key, std::string& into) {
 }
 
 // Ranges ascend and do not overlap.
-bool take_range(const Json& range, Head& head) {
+bool parse_range(const Json& range, Head& head) {
   if (!range.is_array() || range.size() != 2 || !range[0].is_number_unsigned() || !range[1].is_number_unsigned())
     return false;
   const auto start = range[0].get<Address>(), size = range[1].get<Address>();
@@ -127,16 +127,16 @@ bool take_range(const Json& range, Head& head) {
 }
 
 // States ascend: none is there twice.
-bool take_state(const Json& state, Head& head) {
+bool parse_state(const Json& state, Head& head) {
   Head::State& its = head.states.emplace_back();
-  return state.is_object() && take(state, "global_State", address_limit, its.G) &&
-         take(state, "main", address_limit, its.main) && take(state, "lua", its.lua) &&
+  return state.is_object() && parse(state, "global_State", address_limit, its.G) &&
+         parse(state, "main", address_limit, its.main) && parse(state, "lua", its.lua) &&
          (head.states.size() == 1 || head.states[head.states.size() - 2].G < its.G);
 }
 
-bool take_function(const Json& function, Head& head) {
+bool parse_function(const Json& function, Head& head) {
   auto& [entry, symbol] = head.functions.emplace_back();
-  if (!function.is_object() || !take(function, "entry", address_limit, entry) || !take(function, "symbol", symbol))
+  if (!function.is_object() || !parse(function, "entry", address_limit, entry) || !parse(function, "symbol", symbol))
     return false;
   symbol = printable(symbol, longest_symbol);
   return true;
@@ -151,14 +151,14 @@ std::optional<Head> parse_head(const std::string& line) {
     using Event = Json::parse_event_t;
     if (event == Event::key && depth == 1) in_ranges = parsed == "ranges";
     if (event != Event::array_end || depth != deepest || !in_ranges) return depth <= deepest + 1;
-    good = good && take_range(parsed, head);
+    good = good && parse_range(parsed, head);
     return false;
   };
   const Json json = Json::parse(line, keep, false);
   constexpr std::uint64_t most_ns = std::numeric_limits<std::int64_t>::max();
-  if (!good || !json.is_object() || !take(json, "pid", std::numeric_limits<int>::max(), head.pid) ||
-      !take(json, "command", head.command) || !take(json, "taken_ns", most_ns, head.taken_ns) ||
-      !take(json, "stood_still_ns", most_ns, head.stood_still_ns))
+  if (!good || !json.is_object() || !parse(json, "pid", std::numeric_limits<int>::max(), head.pid) ||
+      !parse(json, "command", head.command) || !parse(json, "taken_ns", most_ns, head.taken_ns) ||
+      !parse(json, "stood_still_ns", most_ns, head.stood_still_ns))
     return std::nullopt;
   const auto instant = json.find("of_one_instant"), states = json.find("states");
   const auto ranges = json.find("ranges");  // all of them were taken out
@@ -166,10 +166,10 @@ std::optional<Head> parse_head(const std::string& line) {
   if (instant == json.end() || !instant->is_boolean() || states == json.end() || !states->is_array())
     return std::nullopt;
   head.of_one_instant = *instant;
-  if (!std::ranges::all_of(*states, [&](const Json& state) { return take_state(state, head); })) return std::nullopt;
+  if (!std::ranges::all_of(*states, [&](const Json& state) { return parse_state(state, head); })) return std::nullopt;
   if (const auto functions = json.find("functions"); functions != json.end()) {
     if (!functions->is_array() ||
-        !std::ranges::all_of(*functions, [&](const Json& function) { return take_function(function, head); }))
+        !std::ranges::all_of(*functions, [&](const Json& function) { return parse_function(function, head); }))
       return std::nullopt;
   }
   return head;

@@ -25,7 +25,7 @@ class UsedPages : public Memory {
   // `image` must outlive it.
   explicit UsedPages(const MemoryImage& image);
   bool read(Address address, std::span<std::byte> into) const override;
-  void touch(Address address, std::size_t size) const override { use(address, size); }
+  void prefetch(Address address, std::size_t size) const override { use(address, size); }
   // The parts of the image that were used: whole pages.
   std::vector<AddressRange> ranges() const;
 

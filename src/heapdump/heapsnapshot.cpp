@@ -173,7 +173,7 @@ class Writer {
       state.edge_counts[root_node] += node != no_node && state.has(node);
     for (Node node = 1; node < graph.nodes(); ++node) {
       if (!state.has(node)) continue;
-      tell(node, graph.nodes(), 0);
+      report_progress(node, graph.nodes(), 0);
       const HeapObject object = graph.object(node);
       if (object.type == ObjectType::string) state.texts[node] = strings_++;
       visit(state, object, [&](const Reference& reference, Node to, bool) {
@@ -226,7 +226,7 @@ class Writer {
     for (State& state : states_) {
       for (Node node = 1; node < state.graph().nodes(); ++node) {
         if (!state.has(node)) continue;
-        tell(node, state.graph().nodes(), 1);
+        report_progress(node, state.graph().nodes(), 1);
         const HeapObject object = state.graph().object(node);
         out_.put(",\n{},{},{},{},{},{},0", static_cast<int>(type_of(object.type)), name_of(state, node, object),
                  ids_.of(object.address), capped(object.size), state.edge_counts[node],
@@ -282,7 +282,7 @@ class Writer {
       auto of_key = state.by_key.begin();
       for (Node node = 1; node < state.graph().nodes(); ++node) {
         if (!state.has(node)) continue;
-        tell(node, state.graph().nodes(), 2);
+        report_progress(node, state.graph().nodes(), 2);
         const HeapObject object = state.graph().object(node);
         visit(state, object, [&](const Reference& reference, Node to, bool is_weak) {
           const bool is_ephemeron = reference.from != object.address;
@@ -364,7 +364,7 @@ class Writer {
     for (const State& state : states_) {
       for (Node node = 1; node < state.graph().nodes(); ++node) {
         if (!state.has(node) || state.graph().type(node) != ObjectType::string) continue;
-        tell(node, state.graph().nodes(), 3);
+        report_progress(node, state.graph().nodes(), 3);
         out_.put(",\n{}", json_text(string_text(state, state.graph().object(node).address, limit)));
       }
     }
@@ -397,7 +397,7 @@ class Writer {
 
   std::uint32_t text(std::string text) { return first_text_ + texts_.number(std::move(text)); }
 
-  void tell(Node node, std::size_t nodes, int step) const {
+  void report_progress(Node node, std::size_t nodes, int step) const {
     constexpr Node between = 1 << 14;
     constexpr double steps = 4;
     if (told_ && node % between == 0) told_((step + static_cast<double>(node) / static_cast<double>(nodes)) / steps);

@@ -70,7 +70,7 @@ std::string symbol(const StackReader& reader, Address entry) {
   return frame.name.starts_with(frame.file) ? frame.name : fmt::format("{} ({})", frame.name, frame.file);
 }
 
-void take_states(StackReader& reader, const Ranges& ranges, HeapSnapshot& snapshot) {
+void copy_states(StackReader& reader, const Ranges& ranges, HeapSnapshot& snapshot) {
   // A state that is just being changed may not look like one.
   int looks = 3;
   do {
@@ -171,12 +171,12 @@ Result<bool> LiveLook::copy_pages_of_lua() {
     const std::uint64_t used = heap_bytes(live_, snapshot_.states), most = 4 * used + least;
     if (!check_room(most, used)) return false;  // nor is there for all of it: that is said then
     HeapCopy copy(live_, most);
-    copy.know(space_of(plan(Part::all)));
+    copy.set_space(space_of(plan(Part::all)));
     const auto use_all = [&] {
       return std::ranges::all_of(snapshot_.states,
                                  [&](const HeapSnapshot::State& state) { return use_heap(copy, *state.lua, state.G); });
     };
-    for (int reading = 0; reading < readings && !use_all(); ++reading) copy.learn(false);
+    for (int reading = 0; reading < readings && !use_all(); ++reading) copy.start(false);
     copy.end_at(system::Clock::now() + options_.max_still);
     Standstill standstill(session_.target());
     copy.copy((used / 4 + least) / page);
@@ -244,7 +244,7 @@ Result<void> LiveLook::find_states() {
     let_it_run(i);
     const ResidentPages::Found found = find(Part::all);
     snapshot_.unknown_bytes = found.unknown_bytes;
-    take_states(reader, found.ranges, snapshot_);
+    copy_states(reader, found.ranges, snapshot_);
   }
   if (!snapshot_.states.empty()) return {};
   const std::string unknown = unknown_memory_text(snapshot_.unknown_bytes);
@@ -305,7 +305,7 @@ Result<HeapSnapshot> take_snapshot(const std::shared_ptr<const CoreFile>& core_f
   for (const Mapping& mapping : space.mappings()) {
     if (mapping.may_hold_objects()) ranges.push_back({mapping.start, mapping.end});
   }
-  take_states(reader, ranges, snapshot);
+  copy_states(reader, ranges, snapshot);
   snapshot.code->use([core_file, shared](Address entry) { return symbol(shared->reader, entry); });
   if (snapshot.states.empty())
     return Error{Cause::no_lua, fmt::format("There is no lua_State in the memory of {}.", path)};

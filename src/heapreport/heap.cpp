@@ -36,7 +36,7 @@ struct Analysed {
 };
 
 // The process may end before all texts are made.
-void learn_symbols(const Analysed& analysed) {
+void use_symbols(const Analysed& analysed) {
   for (const auto& state : analysed.states) {
     if (!state->is_known()) continue;
     const ObjectGraph& graph = state->graph();
@@ -55,7 +55,7 @@ Analysed analyse(HeapSnapshot snapshot, bool keep) {
   if (keep) analysed.used = std::make_unique<UsedPages>(*analysed.snapshot.memory);
   const Memory& memory = keep ? static_cast<const Memory&>(*analysed.used) : *analysed.snapshot.memory;
   system::ProgressLine progress;
-  const auto told = [&](const char* step, double part) {
+  const auto printed = [&](const char* step, double part) {
     if (progress.is_due()) progress.show(system::progress_bar(part) + step);
   };
   // The copy and the references between so many objects would be too much together.
@@ -66,9 +66,9 @@ Analysed analyse(HeapSnapshot snapshot, bool keep) {
   for (const HeapSnapshot::State& state : analysed.snapshot.states)
     analysed.states.push_back(std::make_unique<HeapAnalysis>(
         memory, *state.lua, state.G,
-        HeapAnalysis::Options{analysed.snapshot.bytes, told, pack, analysed.snapshot.code.get()}));
+        HeapAnalysis::Options{analysed.snapshot.bytes, printed, pack, analysed.snapshot.code.get()}));
   progress.clear();
-  learn_symbols(analysed);
+  use_symbols(analysed);
   return analysed;
 }
 
@@ -128,10 +128,10 @@ Result<void> write(HeapOutput& output, const Analysed& analysed) {
     return output.write_snapshot(analysed.snapshot, analysed.used->ranges());
   }
   system::ProgressLine progress;
-  const auto told = [&](double part) {
+  const auto printed = [&](double part) {
     if (progress.is_due()) progress.show(system::progress_bar(part) + "writing");
   };
-  return output.write(analysed.snapshot, analysed.states, told);
+  return output.write(analysed.snapshot, analysed.states, printed);
 }
 
 // A coroutine's size is its stack's, but for its lua_State and calls.
@@ -273,7 +273,7 @@ Result<int> heap(const HeapOptions& options) {
     return compared;
   }
   bool any_text = false;
-  const auto tell = [&](HeapSnapshot snapshot) -> Result<void> {
+  const auto print = [&](HeapSnapshot snapshot) -> Result<void> {
     const Analysed analysed = analyse(std::move(snapshot), output && output->is_snapshot());
     if (output) {
       if (Result<void> written = write(*output, analysed); !written || output->to_stdout()) return written;
@@ -283,19 +283,19 @@ Result<int> heap(const HeapOptions& options) {
     if (std::exchange(any_text, true) && !options.json) text.insert(0, "\n");
     return print_text(text);
   };
-  const auto tell_all = [&]() -> Result<void> {
+  const auto print_all = [&]() -> Result<void> {
     if (!options.files.empty() || !options.core.empty()) {
       Result<HeapSnapshot> snapshot = snapshot_of_file(options);
       if (!snapshot) return snapshot.error();
-      return tell(std::move(*snapshot));
+      return print(std::move(*snapshot));
     }
     Result<ProcessTree> tree = open_family(options);
     if (!tree) return tree.error();
-    return visit_snapshots(*tree, snapshot_options(options, options.rss), tell);
+    return visit_snapshots(*tree, snapshot_options(options, options.rss), print);
   };
-  if (const Result<void> told = tell_all(); !told) {
+  if (const Result<void> printed = print_all(); !printed) {
     if (output) output->discard();
-    return told.error();
+    return printed.error();
   }
   if (output && output->to_stdout()) return 0;
   if (!any_text)

@@ -25,7 +25,7 @@ class Fields {
   std::uint64_t number(std::uint64_t most = any_number) {
     if (!good_) return 0;
     auto next = bytes_.begin();
-    const std::optional<std::uint64_t> number = take_varint(next, bytes_.end());
+    const std::optional<std::uint64_t> number = read_varint(next, bytes_.end());
     bytes_.remove_prefix(static_cast<std::size_t>(next - bytes_.begin()));
     return number && *number <= most ? *number : bad();
   }

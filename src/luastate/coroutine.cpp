@@ -74,10 +74,10 @@ bool look_at_coroutine(const Memory& memory, const Lua& lua, Address G, Address 
   return true;
 }
 
-void touch_coroutine(const Memory& memory, const LuaStacks& lua, Address L) {
+void prefetch_coroutine(const Memory& memory, const LuaStacks& lua, Address L) {
   constexpr Address most = 16 << 10;  // a coroutine with a deeper stack probably waits
   const auto [stack, end] = lua.stack_of(memory, L);
-  if (plausible_pointer(stack) && end > stack && end - stack <= most) memory.touch(stack, end - stack);
+  if (plausible_pointer(stack) && end > stack && end - stack <= most) memory.prefetch(stack, end - stack);
 }
 
 }  // namespace luaspy

@@ -41,6 +41,6 @@ bool look_at_coroutine(const Memory& memory, const Lua& lua, Address G, Address 
                        const WalkLimits& limits, CoroutineLook& look);
 
 // Touches what look_at_coroutine() may need after the coroutine has run a little further.
-void touch_coroutine(const Memory& memory, const LuaStacks& lua, Address L);
+void prefetch_coroutine(const Memory& memory, const LuaStacks& lua, Address L);
 
 }  // namespace luaspy

@@ -12,7 +12,7 @@ void LastingFunctions::looked() {
   for (std::atomic<std::uint64_t>& tag : tags_) tag.store(0, std::memory_order_relaxed);
 }
 
-void CopyPolicy::learn(bool thrown_away) {
+void CopyPolicy::record(bool thrown_away) {
   const int left = looks_left_.load(std::memory_order_relaxed);
   looks_left_.store(thrown_away ? looks_after : std::max(left - 1, 0), std::memory_order_relaxed);
 }

@@ -57,7 +57,7 @@ class CopyPolicy {
   // Call after each look. `thrown_away`: a function that was copied is no longer there, or is another
   // one than at an earlier look; or one that was not copied was no longer there when its name was
   // asked for. Copies are made for some looks after each such one, and for the first looks.
-  void learn(bool thrown_away);
+  void record(bool thrown_away);
   // For a caller that looks only once: copies always.
   void copy_always() { always_ = true; }
 

@@ -124,7 +124,7 @@ class LoadedFunctions::Reading {
       const bool is_meta = key.starts_with("__");
       if (table.is_metatable && !is_meta) continue;
       if (value.type != Value::Type::table) add_function(value, name, key, level);
-      else if (!table.is_metatable && level != Level::part) note_table(key, value.word, name, level);
+      else if (!table.is_metatable && level != Level::part) record_table(key, value.word, name, level);
     }
     if (metatable != 0 && level < Level::part) parts_.push_back({name, metatable, true});
   }
@@ -139,7 +139,7 @@ class LoadedFunctions::Reading {
   }
 
   // The table in the field `key` of the one that is called `name`.
-  void note_table(const std::string& key, Address table, std::string_view name, Level level) {
+  void record_table(const std::string& key, Address table, std::string_view name, Level level) {
     if (key.starts_with("__") && (level != Level::module || !name.empty())) {
       if (!is_other_class(key)) parts_.push_back({name, table});
     } else if (level == Level::module) {

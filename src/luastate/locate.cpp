@@ -29,7 +29,7 @@ void Locator::forget() {
   seen_states_.clear();
 }
 
-void Locator::know(const AddressSpace& space) {
+void Locator::set_space(const AddressSpace& space) {
   constexpr Address short_limit = Address{1} << 32;
   ranges_.clear();
   unreadable_.assign(most_unreadable, {});
@@ -69,7 +69,7 @@ bool Locator::worth_reading(Address word) const {
   return known.page != page_start(word) || known.again_at <= looks_;
 }
 
-void Locator::note_unreadable(Address word) {
+void Locator::record_unreadable(Address word) {
   const Range* const range = range_of(word);
   if (range == nullptr || range->use != Range::Use::reserved) return;
   constexpr unsigned most_doublings = 10;
@@ -226,7 +226,7 @@ void Locator::collect(const Memory& memory, Unknown unknown) {
   memory.read_batch(std::span(requests).first(count));
   for (std::size_t i = 0; i < count; ++i) {
     if (requests[i].done) add_candidate(memory, requests[i].address, heads[i]);
-    else note_unreadable(requests[i].address);
+    else record_unreadable(requests[i].address);
   }
 }
 

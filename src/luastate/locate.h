@@ -46,7 +46,7 @@ class Locator {
   // without a file that may become writable later (malloc/arena.c in glibc reserves an arena with
   // PROT_NONE and makes it writable as it grows). Addresses outside of the known mappings are also
   // tried, since memory is mapped all the time. Without a call to this, every address is tried.
-  void know(const AddressSpace& space);
+  void set_space(const AddressSpace& space);
 
   // The words of the thread's stack from sp on. All other memory is read from `memory`.
   struct ThreadStack {
@@ -167,7 +167,7 @@ class Locator {
   void add_candidate(const Memory& memory, Address L, std::span<const std::byte> head);
   const Lua* lua_of(const Memory& memory, Address L, std::span<const std::byte> head, Address& G);
   bool worth_reading(Address word) const;
-  void note_unreadable(Address word);
+  void record_unreadable(Address word);
 
   struct Range {
     Address start, end;

@@ -43,12 +43,12 @@ void LuaInspector::locate(const Locator::StoppedThread& thread, const Locator::L
   located.guessed = locator_.guessed();
   std::optional<FunctionCopier> copier;
   if (copies) copier.emplace(thread.memory, lasting_functions_, located.copies);
-  touch(thread, located, located.all_functions ? nullptr : &known_functions_, copier ? &*copier : nullptr);
-  touch_heaps(thread.memory, located);
+  prefetch(thread, located, located.all_functions ? nullptr : &known_functions_, copier ? &*copier : nullptr);
+  prefetch_heaps(thread.memory, located);
 }
 
 // The states of a thread are nearly always of one global_State.
-void LuaInspector::touch_heaps(const Memory& memory, const Located& located) {
+void LuaInspector::prefetch_heaps(const Memory& memory, const Located& located) {
   Address last = 0;
   for (const std::vector<ActiveState>* const states : {&located.active, &located.unprotected}) {
     for (const ActiveState& state : *states) {
@@ -57,15 +57,15 @@ void LuaInspector::touch_heaps(const Memory& memory, const Located& located) {
   }
 }
 
-void LuaInspector::touch(const Locator::StoppedThread& thread, const Located& located, const KnownFunctions* known,
-                         FunctionCopier* copier) const {
+void LuaInspector::prefetch(const Locator::StoppedThread& thread, const Located& located, const KnownFunctions* known,
+                            FunctionCopier* copier) const {
   static const KnownFunctions none;
   std::size_t number = 0;
   for (const std::vector<ActiveState>* const states : {&located.active, &located.unprotected}) {
     for (const ActiveState& state : *states) {
       const WalkLimits limits = limits_of(number++);
       ProtoList protos;
-      reader_of(state).touch(thread, state, limits, known != nullptr ? *known : none, protos);
+      reader_of(state).prefetch(thread, state, limits, known != nullptr ? *known : none, protos);
       if (copier != nullptr) copier->copy(*state.lua, protos.all());
     }
   }
@@ -127,12 +127,12 @@ const Trace* LuaInspector::trace_at(const Walked& walked, Address pc) {
   return nullptr;
 }
 
-void LuaInspector::settle(Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions,
-                          const LookMemory& look) {
+void LuaInspector::match_natives(Walked& walked, const std::vector<NativeFrame>& natives,
+                                 const NativeFunctions& functions, const LookMemory& look) {
   assign_owners(walked, state_places_, natives, functions, look.objects);
   for (std::size_t i = 0; i < walked.running; ++i) {
     RunningState& state = walked.states[i];
-    reader_of(state.activation).settle(state, i == 0, natives, functions, look, limits_);
+    reader_of(state.activation).match_natives(state, i == 0, natives, functions, look, limits_);
   }
 }
 
@@ -152,8 +152,8 @@ bool LuaInspector::may_have_freed(const Walked& walked, const Memory& stopped) c
   return false;
 }
 
-void LuaInspector::take_copies(Located& located) {
-  bool thrown_away = names_.take_gone() != 0;
+void LuaInspector::use_copies(Located& located) {
+  bool thrown_away = names_.drain_gone() != 0;
   for (FunctionCopy& copy : located.copies) {
     const Address proto = copy.prototype.address;
     const std::uint64_t mark = copy.mark;
@@ -163,7 +163,7 @@ void LuaInspector::take_copies(Located& located) {
     if (kept.alike >= LastingFunctions::enough_looks) lasting_functions_.add(proto, mark);
   }
   located.copies.clear();
-  copy_policy_.learn(thrown_away);
+  copy_policy_.record(thrown_away);
   lasting_functions_.looked();
 }
 

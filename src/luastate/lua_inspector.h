@@ -30,7 +30,7 @@ class LuaInspector {
   void try_rows(std::vector<const Lua*> rows);
 
   // The currently known mappings of the target, which say where a lua_State can be.
-  void know(const AddressSpace& space) { locator_.know(space); }
+  void set_space(const AddressSpace& space) { locator_.set_space(space); }
 
   // In the stop: finds the states, and touches what their walks and heaps() will need. `all`: what was
   // not known before is read, too.
@@ -40,8 +40,8 @@ class LuaInspector {
               Locator::Effort effort = Locator::Effort::complete);
   // Right after the stop: touches what locate() left out because the functions were known.
   // thread.memory: the snapshot, then the memory as it is now.
-  void touch(const Locator::StoppedThread& thread, const Located& located) const {
-    touch(thread, located, nullptr, nullptr);
+  void prefetch(const Locator::StoppedThread& thread, const Located& located) const {
+    prefetch(thread, located, nullptr, nullptr);
   }
 
   // Everything below is called after the stop, in this order. Did the stop miss a state that runs
@@ -60,8 +60,8 @@ class LuaInspector {
   // innermost frame is, and what a trace has inlined. For PUC: which frames belong to states
   // without a protected call, and whether the innermost call has begun. Call again if the native
   // frames change.
-  void settle(Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions,
-              const LookMemory& look);
+  void match_natives(Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions,
+                     const LookMemory& look);
   // Call after the walks, if not all functions were touched. `stopped`: what was read in the stop. Has a
   // collector, since then, come to where it frees what the stop has seen (lgc.c and lj_gc.c, atomic)? Two
   // collections that leave no trace of themselves are not seen (shows_atomic_step).
@@ -69,7 +69,7 @@ class LuaInspector {
   bool may_have_freed(const Walked& walked, const Memory& stopped) const;
   // Names functions by the copies that were made of them in the stop, and learns whether such copies are
   // needed. Call before functions are asked for.
-  void take_copies(Located& located);
+  void use_copies(Located& located);
   // Copies functions in every stop, for a caller that looks only once.
   void copy_functions_always() { copy_policy_.copy_always(); }
 
@@ -105,9 +105,9 @@ class LuaInspector {
 
  private:
   WalkLimits limits_of(std::size_t state) const;  // `state` counts from the innermost
-  void touch(const Locator::StoppedThread& thread, const Located& located, const KnownFunctions* known,
-             FunctionCopier* copier) const;
-  static void touch_heaps(const Memory& memory, const Located& located);
+  void prefetch(const Locator::StoppedThread& thread, const Located& located, const KnownFunctions* known,
+                FunctionCopier* copier) const;
+  static void prefetch_heaps(const Memory& memory, const Located& located);
   void add_state(Walked& walked, const LookMemory& look, const ActiveState& activation, bool anchored) const;
 
   Locator locator_;                               // changed by locate()

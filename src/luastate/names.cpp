@@ -188,7 +188,7 @@ CallLabel Names::label(const Context& context, const LuaCall& call, const LuaCal
     if (name.text->empty()) name = {called_as(context, call, caller)};
     if (!proto.is_main() && proto.line_defined != 0) {
       // A file that is loaded twice has each of its functions once; chunks made of one template are others.
-      if (!name.is_own && !proto.source.starts_with('@')) tell_apart(*known, *name.text);
+      if (!name.is_own && !proto.source.starts_with('@')) distinguish(*known, *name.text);
       label.prototype = known->identity;
     }
     label.name = name.text, label.own_name = name.is_own;
@@ -313,7 +313,7 @@ std::string Names::loaded_name(const Context& context, Address key_or_proto) {
 // different functions. Another name of the same prototype is a variable's; that of another prototype is a
 // function's. The local variable in which it was defined decides, if that is known; else the first name by which
 // it is called. Those of iterators and metamethods say nothing.
-void Names::tell_apart(Entry& entry, const std::string& called_as) {
+void Names::distinguish(Entry& entry, const std::string& called_as) {
   if (entry.is_told_apart || !entry.defined_as->empty()) return;
   const auto given = given_.find(entry.prototype.address);
   const std::string& name = given != given_.end() && given->second.mark == entry.mark ? given->second.name : called_as;
@@ -337,7 +337,7 @@ void Names::tell_apart(Entry& entry, const std::string& called_as) {
   entry.identity = std::max(entry.identity + number * step, std::uint32_t{1});
 }
 
-void Names::note_children(const Lua& lua, const Prototype& parent) {
+void Names::name_children(const Lua& lua, const Prototype& parent) {
   constexpr std::size_t most_given = 1 << 14;
   if (parent.children.empty()) return;
   const std::vector<std::string> names = locals_of_closures(parent);
@@ -369,7 +369,7 @@ void Names::identify(const Lua& lua, Entry& entry) {
     if (definition >= 0) entry.defined_as = words_(printable(all[static_cast<std::size_t>(definition)].name));
   }
   twins_.read_children(lua, memory_, prototype, entry.mark, definition);
-  note_children(lua, prototype);
+  name_children(lua, prototype);
   if (stands_still_) return;
   entry.is_identified = true;
   prototype.children.clear();

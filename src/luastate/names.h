@@ -75,7 +75,7 @@ class Names {
   };
   Kept keep(FunctionCopy copy);
   // How many functions were gone when they were asked for, since the last call.
-  int take_gone() { return std::exchange(gone_, 0); }
+  int drain_gone() { return std::exchange(gone_, 0); }
   // A look begins: what could not be read in the last one is tried again.
   void begin_look() { ++look_; }
   // Changes when this has become too large and has begun again, after which words are others. That can be in any call
@@ -85,7 +85,7 @@ class Names {
   struct WithoutPlace {
     int gone = 0, no_debug_info = 0;
   };
-  WithoutPlace take_without_place() { return std::exchange(without_place_, {}); }
+  WithoutPlace drain_without_place() { return std::exchange(without_place_, {}); }
 
   // What is shown of `call`. `caller` is the call outside of it in the same coroutine, nullptr if there
   // is none or it is not known. `pc` is the next instruction of a Lua call.
@@ -154,8 +154,8 @@ class Names {
   Word called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
   void identify(const Lua& lua, Entry& entry);
-  void note_children(const Lua& lua, const Prototype& parent);
-  void tell_apart(Entry& entry, const std::string& called_as);
+  void name_children(const Lua& lua, const Prototype& parent);
+  void distinguish(Entry& entry, const std::string& called_as);
 
   const Memory& memory_;
   WordTable words_;

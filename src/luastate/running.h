@@ -52,7 +52,7 @@ struct RunningState {
 };
 
 // The states that run on a thread, with their calls. LuaInspector::walk() makes it;
-// LuaInspector::settle() corrects it with the native frames.
+// LuaInspector::match_natives() corrects it with the native frames.
 struct Walked {
   // A run of native frames that belong to one state, innermost first.
   struct Part {

@@ -31,15 +31,15 @@ class StackWalker {
 
   // In the stop: touches what the other steps will need. Functions that are `known` are left out. Of the
   // others, the Protos of Lua functions that may be called are added to `protos`, innermost first.
-  virtual void touch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
-                     const KnownFunctions& known, ProtoList& protos) const = 0;
+  virtual void prefetch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
+                        const KnownFunctions& known, ProtoList& protos) const = 0;
 
   // After the stop: the calls, as far as they do not depend on the native frames. `innermost`: it
   // is the innermost state that runs on the thread.
   virtual void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) = 0;
   // With the native frames: the calls are complete and correct.
-  virtual void settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
-                      const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) = 0;
+  virtual void match_natives(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
+                             const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) = 0;
   // For the innermost state.
   virtual VmState vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
                            const NativeFunctions& functions) const = 0;
@@ -48,7 +48,7 @@ class StackWalker {
   virtual Address pc(const ExecutedCall& call, Names& names, const Memory& stopped,
                      const NativeFunctions& functions) = 0;
   // `execute` waits for something that it has called, so the saved pc of `call` is exact.
-  virtual void learn_pc(const NativeFrame&, const LuaCall&, const Memory&) {}
+  virtual void confirm_pc(const NativeFrame&, const LuaCall&, const Memory&) {}
 
   // The trace whose machine code contains `pc`; nullptr: none. Valid until the next call.
   virtual const Trace* trace_at(const ActiveState&, Address) { return nullptr; }

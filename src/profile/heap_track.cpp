@@ -9,7 +9,7 @@ constexpr double shortest_s = 0.5;  // a shorter time tells nothing about rates
 
 }  // namespace
 
-std::optional<HeapChange> HeapChanges::take(int pid, const HeapReading& reading) {
+std::optional<HeapChange> HeapChanges::observe(int pid, const HeapReading& reading) {
   const auto found = known_.find({pid, reading.G});
   if (found == known_.end()) {
     if (states_.size() == most_states) return {};

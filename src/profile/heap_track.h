@@ -37,7 +37,7 @@ class HeapChanges {
   static constexpr std::size_t most_states = 64;  // further ones are left out
 
   // nullopt: nothing has changed, or the state is left out.
-  std::optional<HeapChange> take(int pid, const HeapReading& reading);
+  std::optional<HeapChange> observe(int pid, const HeapReading& reading);
   // The process has ended.
   std::vector<HeapChange> end(int pid);
   // By number.

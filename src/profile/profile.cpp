@@ -82,7 +82,7 @@ std::int64_t Profile::weight() const {
 
 std::int64_t Profile::total_losses() const { return std::accumulate(losses_.begin(), losses_.end(), std::int64_t{0}); }
 
-void Profile::settle_names() {
+void Profile::resolve_names() {
   using Function = std::tuple<std::string, int, std::uint32_t>;  // file, line_defined and prototype
   struct Names {
     std::map<std::string, std::int64_t> given;  // by the source and by callers; with their points

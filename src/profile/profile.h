@@ -89,7 +89,7 @@ class Profile {
   void add_waiting(std::int64_t count) { waiting_ += count; }
 
   const std::vector<ThreadInfo>& threads() const { return threads_; }
-  // By FrameId; with settled names if settle_names() was called since the last sample.
+  // By FrameId; with settled names if resolve_names() was called since the last sample.
   const StackTable::Frames& frames() const {
     return settled_.size() == stacks_.frames().size() ? settled_ : stacks_.frames();
   }
@@ -124,7 +124,7 @@ class Profile {
   // Several functions that live in different places may be of one prototype; each keeps its name
   // then. Functions that begin on the same line and have the same name are numbered. Call before
   // writing.
-  void settle_names();
+  void resolve_names();
 
   // If `about` says that there were pauses without samples of time (Metadata::sampled_ns), the time of each sample
   // stands for its part of them, too: they come at random. All weights are charged so, those of later samples as well;

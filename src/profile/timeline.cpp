@@ -37,7 +37,7 @@ void Timeline::put(const Run& run) {
 
 void Timeline::for_each(const std::function<void(const Run&)>& see) const {
   auto byte = bytes_.begin();
-  const auto next = [&] { return take_varint(byte, bytes_.end()).value_or(0); };
+  const auto next = [&] { return read_varint(byte, bytes_.end()).value_or(0); };
   std::int64_t end = 0;
   while (byte != bytes_.end()) {
     Run run;

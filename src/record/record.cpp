@@ -59,7 +59,7 @@ class Recorder : public Recording {
   void look(const LoopCounts& counts) override {
     if (has_sources()) sources_.collect(*this);  // at once: a subprocess may end soon
     if (counts.duration_ns >= program_ns_) {
-      tell_program(tree_, about_);
+      describe_program(tree_, about_);
       program_ns_ += 200'000'000;
     }
     if (every_ns_ != 0 && counts.duration_ns >= next_ns_) {
@@ -82,7 +82,7 @@ class Recorder : public Recording {
   // `writes`: there is a profile that is worth a file.
   Result<void> finish(const LoopCounts& counts, bool writes) {
     if (has_sources()) sources_.finish(*this);
-    tell_all(counts, true);
+    update_metadata(counts, true);
     (void)writing_.finish();  // what it has written is replaced now
     progress_.clear();
     return writes ? write() : Result<void>();
@@ -93,31 +93,31 @@ class Recorder : public Recording {
   // making: then there is one less.
   void write_so_far(const LoopCounts& counts) {
     if (output_.is_raw() || !output_.is_file()) {
-      tell_all(counts, false);
+      update_metadata(counts, false);
       if (!output_.is_raw()) failed_ = write();
     } else if (!writing_.is_busy()) {
       if (!writing_.finish()) failed_ = output_.incomplete();
-      tell_all(counts, false);
+      update_metadata(counts, false);
       writing_.start([this] { return write().has_value(); });
     }
   }
   bool has_sources() const { return !options_.no_source && (output_.is_raw() || output_.format().carries_recording); }
   Result<void> write() {
-    settle_names();
+    resolve_names();
     if (output_.is_raw()) return output_.finish();
     const WriteOptions write_options = {options_.shape.lines, options_.threads, options_.shape.mode,
                                         carried_bytes_.bytes()};
     return options_.every ? output_.rewrite(profile(), write_options) : output_.write(profile(), write_options);
   }
-  void tell_all(const LoopCounts& counts, bool complete) {
-    tell_luas(tree_, about_);
+  void update_metadata(const LoopCounts& counts, bool complete) {
+    describe_luas(tree_, about_);
     about_.duration_ns = counts.duration_ns;
     about_.ticks = counts.ticks;
     if (options_.allocations) about_.sampled_ns = counts.sampled_ns;
     about_.cpu = counts.cpu;
     about_.sampled_cpu_ns = counts.sampled_cpu_ns;
     about_.complete = complete;
-    tell(about_);
+    set_metadata(about_);
     if (output_.is_raw() && !output_.stream()) failed_ = output_.finish();
   }
 

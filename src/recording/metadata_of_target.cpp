@@ -10,7 +10,7 @@ namespace luaspy {
 Metadata about_recording(ProcessTree& tree, Mode mode, double rate, double max_stopped) {
   Metadata about;
   about.luaspy = version;
-  tell_program(tree, about);
+  describe_program(tree, about);
   about.pid = tree.target().target().process().pid();
   about.mode = name(mode);
   about.rate = rate;
@@ -21,7 +21,7 @@ Metadata about_recording(ProcessTree& tree, Mode mode, double rate, double max_s
   return about;
 }
 
-void tell_program(ProcessTree& tree, Metadata& about) {
+void describe_program(ProcessTree& tree, Metadata& about) {
   const Process& process = tree.target().target().process();
   const std::string command = process.command(), executable = program_of(process.pid());
   if (!executable.starts_with('/')) return;
@@ -29,7 +29,7 @@ void tell_program(ProcessTree& tree, Metadata& about) {
   about.executable = executable;
 }
 
-void tell_luas(ProcessTree& tree, Metadata& about) {
+void describe_luas(ProcessTree& tree, Metadata& about) {
   about.luas = tree.rows();
   about.lua_mapped = tree.has_lua();
 }

@@ -12,8 +12,8 @@ Metadata about_recording(ProcessTree& tree, Mode mode, double rate, double max_s
 
 // The program of the target: a launched one may be a wrapper that executes another one. Nothing can
 // be read of a process that has ended: it keeps what was known.
-void tell_program(ProcessTree& tree, Metadata& about);
+void describe_program(ProcessTree& tree, Metadata& about);
 // The Luas that were found by now.
-void tell_luas(ProcessTree& tree, Metadata& about);
+void describe_luas(ProcessTree& tree, Metadata& about);
 
 }  // namespace luaspy

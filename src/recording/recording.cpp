@@ -21,7 +21,7 @@ void Recording::add(ThreadId thread, const Tick& tick, const Sample& sample) {
   }
   if (raw_ && loss != Loss::none) raw_->lost(thread, tick, loss, sample.stopped_ns);
   for (const HeapReading& heap : sample.heaps) {
-    if (const std::optional<HeapChange> change = heaps_.take(tables_.threads[thread].pid, heap))
+    if (const std::optional<HeapChange> change = heaps_.observe(tables_.threads[thread].pid, heap))
       count_heap(tick, *change);
   }
 }
@@ -36,9 +36,9 @@ void Recording::add_allocation(ThreadId thread, const RawWriter::Allocation& all
   if (raw_ && shows) raw_->allocation(thread, allocation, sample);
 }
 
-void Recording::settle_names() {
-  built_.profile().settle_names();
-  if (allocated_) allocated_->profile().settle_names();
+void Recording::resolve_names() {
+  built_.profile().resolve_names();
+  if (allocated_) allocated_->profile().resolve_names();
 }
 
 void Recording::count_heap(const Tick& tick, const HeapChange& change) {
@@ -81,7 +81,7 @@ void Recording::drop_source(const std::string& file) {
   built_.profile().sources.erase(file);
 }
 
-void Recording::tell(const Metadata& about) {
+void Recording::set_metadata(const Metadata& about) {
   built_.profile().about = about;
   built_.profile().charge_pauses();
   if (allocated_) {

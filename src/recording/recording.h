@@ -33,13 +33,13 @@ class Recording : public SampleSink {
   const Profile* allocations() const { return allocated_ ? &allocated_->profile() : nullptr; }
 
   const Profile& profile() const { return built_.profile(); }
-  void settle_names();
+  void resolve_names();
   // The text of a Lua file of the target.
   void add_source(const std::string& file, Profile::Source source);
   // Withdraws it.
   void drop_source(const std::string& file);
   // Sets what is known about the target by now, and flushes the raw recording.
-  void tell(const Metadata& about);
+  void set_metadata(const Metadata& about);
 
  protected:
   // A sample of a thread was counted, with a stack of the profile.

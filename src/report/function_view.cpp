@@ -58,7 +58,7 @@ FunctionView function_view(const Profile& profile, const FunctionTable& function
   using Related = std::optional<std::uint32_t>;
   std::map<Related, std::int64_t> callers, callees;
   std::vector<Related> callers_here, callees_here;
-  const auto note = [](std::vector<Related>& here, Related related) {
+  const auto add = [](std::vector<Related>& here, Related related) {
     if (std::ranges::find(here, related) == here.end()) here.push_back(related);
   };
   for (const auto& [id, amount] : profile.stack_counts()) {
@@ -68,8 +68,8 @@ FunctionView function_view(const Profile& profile, const FunctionTable& function
     bool is_innermost = false;
     for (const FrameId frame : profile.stack(id)) {
       const std::uint32_t one = functions.of_frame[frame];
-      if (outer == function) note(callees_here, one);
-      if (one == function) ++times, note(callers_here, outer);
+      if (outer == function) add(callees_here, one);
+      if (one == function) ++times, add(callers_here, outer);
       is_innermost = one == function;
       outer = one;
     }

@@ -51,7 +51,7 @@ Result<Profile> read_file(RecordingFile& file, const ViewOptions& shape, const R
   Result<Profile> profile = read_raw(*in, shape, window, keeps_order, seen);
   progress.clear();
   if (!profile) return Error{profile.error().cause, fmt::format("{}: {}", path, profile.error().text)};
-  profile->settle_names();
+  profile->resolve_names();
   return profile;
 }
 

@@ -22,7 +22,7 @@ class BackOff {
     return true;
   }
   // What became of a look; by any thread. That a thread has ended, or has slept meanwhile, is no failure.
-  void note(Loss loss) {
+  void record(Loss loss) {
     if (loss == Loss::none) {
       failed_ = 0;
     } else if (loss != Loss::ended && loss != Loss::moved) {

@@ -65,7 +65,7 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
                          fmt::format("Thread {} could not be saved: it has ended, did not stop, or was moving.", tid)};
   KnownFiles known;
   TargetMap map(target.process(), target.memory(), known);
-  map.take(map.look());
+  map.update(map.look());
   map.find_luas();
   map.find_functions();
   const NativeCode& native = map.functions();

@@ -51,7 +51,7 @@ void CpuClock::runs_other(pid_t pid) {
 }
 
 void CpuClock::read(pid_t pid) {
-  if (const std::optional<ProcessCpuTime> now = cpu_time_of(pid)) take(pid, *now);
+  if (const std::optional<ProcessCpuTime> now = cpu_time_of(pid)) record(pid, *now);
 }
 
 // Too little was read of processes that live for milliseconds to tell how much of their time is system time.

@@ -28,7 +28,7 @@ class CpuClock {
   // Reads the clock of a process; often, as one that was not born under luaspy's eyes takes its time with it.
   void read(pid_t pid);
   // The same, as was read.
-  void take(pid_t pid, const ProcessCpuTime& now) { processes_[pid].now = now; }
+  void record(pid_t pid, const ProcessCpuTime& now) { processes_[pid].now = now; }
   // Since the clock began, as far as it was read. `children`: also of those that the process `root` has waited
   // for, and that nobody has told of.
   CpuUse use(pid_t root, bool children) const;

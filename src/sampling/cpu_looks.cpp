@@ -16,7 +16,7 @@ void CpuLooks::read_asleep(const std::shared_ptr<TrackedThread>& thread, const T
     thread->ticks.account(moment, host_.options().grid.interval(), *thread->thread, &now, slept, thread->unseen);
   };
   KernelChain kernel;
-  note_kernel(thread->thread->tid(), moment, kernel);
+  read_kernel_chain(thread->thread->tid(), moment, kernel);
   if (!host_.options().idle && kernel.empty()) {
     ++thread->unseen.idle;
     return account(true);
@@ -58,13 +58,13 @@ void CpuLooks::stop(const std::shared_ptr<TrackedThread>& thread, const Thread::
               before, thread->ticks.passed_ns(),
               moment, remote,
               {}};
-  note_kernel(thread->thread->tid(), moment, asked.kernel);
+  read_kernel_chain(thread->thread->tid(), moment, asked.kernel);
   if (asked.stop->outcome() != Stop::Outcome::pending) return look(std::move(asked));
   thread->request.ask(cpu_);
   asked_.push_back(std::move(asked));
 }
 
-void CpuLooks::arrive(pid_t tid, const system::WaitStatus& status) {
+void CpuLooks::handle(pid_t tid, const system::WaitStatus& status) {
   const auto found = std::ranges::find_if(asked_, [&](const Asked& each) { return each.stop->tid() == tid; });
   if (found == asked_.end()) {
     if (status.kind == system::WaitStatus::Kind::ended) tracer_.forget(tid);
@@ -73,14 +73,14 @@ void CpuLooks::arrive(pid_t tid, const system::WaitStatus& status) {
   }
   Asked asked = std::move(*found);
   asked_.erase(found);
-  asked.stop->arrive(status);
+  asked.stop->handle(status);
   look(std::move(asked));
 }
 
-bool CpuLooks::take_unheard(TrackedThread& thread, const TickMoment& moment) {
+bool CpuLooks::adopt_unreported(TrackedThread& thread, const TickMoment& moment) {
   constexpr Clock::duration overdue = 1s;
   const auto found = std::ranges::find_if(asked_, [&](const Asked& each) { return each.thread.get() == &thread; });
-  if (found == asked_.end() || moment.woke - found->moment.woke <= overdue || !found->stop->take_unheard())
+  if (found == asked_.end() || moment.woke - found->moment.woke <= overdue || !found->stop->adopt_unreported())
     return false;
   Asked asked = std::move(*found);
   asked_.erase(found);
@@ -114,14 +114,14 @@ void CpuLooks::read_without_stop(const std::shared_ptr<TrackedThread>& thread, c
   }
   found->loss = thread->process.read_without_stop(*thread->switches, lost, *thread->predicted.get_soon(), found->look);
   thread->process.end_look();
-  note_kernel(thread->thread->tid(), moment, found->look.kernel);
+  read_kernel_chain(thread->thread->tid(), moment, found->look.kernel);
   found->kind = found->loss == Loss::none ? TickResult::Kind::look : TickResult::Kind::loss;
   found->stopped_ns = found->look.stopped_ns;
   host_.add_stop(thread->thread->tid(), found->stopped_ns);
   results_.put();
 }
 
-void CpuLooks::note_kernel(pid_t tid, const TickMoment& moment, KernelChain& chain) const {
+void CpuLooks::read_kernel_chain(pid_t tid, const TickMoment& moment, KernelChain& chain) const {
   if (kernel_ != nullptr) kernel_->at(moment.due, tid, chain);
 }
 
@@ -166,7 +166,7 @@ void CpuLooks::count_stop(const Asked& asked, TickResult& found) {
   const Clock::time_point woke = asked.moment.woke;
   const std::int64_t taken = std::max<std::int64_t>(waited - to_ns(asked.stop->requested() - woke) - tolerated, 0);
   found.stopped_ns = std::max(look.stopped_ns - taken, look.held_ns);
-  thread.ticks.note(look.schedule, look.seen);
+  thread.ticks.record(look.schedule, look.seen);
   if (asked.before.runs != 0 && runs == 0 && !asked.remote) {
     // It continued on its CPU without losing it, so the interrupt came from another CPU.
     found.kind = TickResult::Kind::loss;

@@ -26,14 +26,14 @@ class CpuLooks : public CpuTick::Looks {
                          const TickMoment& moment) override;
   void read_asleep(const std::shared_ptr<TrackedThread>& thread, const Thread::Schedule& now,
                    const TickMoment& moment) override;
-  bool take_unheard(TrackedThread& thread, const TickMoment& moment) override;
+  bool adopt_unreported(TrackedThread& thread, const TickMoment& moment) override;
   std::optional<std::int64_t> counted_at() override { return own_->counted_at(); }
 
   // Whether threads were asked to stop; and whether a wait may report one of these, or of those that were given up.
   bool asks() const { return !asked_.empty(); }
   bool awaits() const { return asks() || tracer_.has_pending(); }
   // A wait has reported that thread: it is looked at.
-  void arrive(pid_t tid, const system::WaitStatus& status);
+  void handle(pid_t tid, const system::WaitStatus& status);
   // A wait has reported that nothing is traced: the threads that were asked are gone.
   void forget_all();
   // No look comes any more. Threads that do not stop in time are released when the calling thread ends.
@@ -60,7 +60,7 @@ class CpuLooks : public CpuTick::Looks {
   void look(Asked asked);
   void read(const Asked& asked);
   void count_stop(const Asked& asked, TickResult& found);
-  void note_kernel(pid_t tid, const TickMoment& moment, KernelChain& chain) const;
+  void read_kernel_chain(pid_t tid, const TickMoment& moment, KernelChain& chain) const;
 
   CpuSamplerHost& host_;
   ResultRing& results_;

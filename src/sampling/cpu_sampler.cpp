@@ -115,7 +115,7 @@ void CpuSampler::wait_until(Clock::time_point due) {
     } else if (tid <= 0) {
       looks_.forget_all();
     } else {
-      looks_.arrive(tid, status);
+      looks_.handle(tid, status);
     }
   }
 }
@@ -124,8 +124,8 @@ void CpuSampler::wait_until(Clock::time_point due) {
 // threads.
 void CpuSampler::park() {
   if (!host_.retire(*this)) return;
-  if (kernel_log_ != nullptr) kernel_log_->rest();
-  ward_.rest();
+  if (kernel_log_ != nullptr) kernel_log_->pause();
+  ward_.pause();
   while (!ends_ && !active_) (void)sem_wait(&wanted_);
   come_to_cpu();
 }

@@ -36,7 +36,7 @@ class CpuSamplerHost {
   // So long a CPU sampler has worked in a tick.
   virtual void add_work(int cpu, std::int64_t ns) = 0;
   // No wait has reported a stop for a second.
-  virtual void count_unheard() = 0;
+  virtual void count_unreported() = 0;
   // A thread is looked at from another CPU.
   virtual void count_from_elsewhere() = 0;
 

@@ -81,7 +81,7 @@ class CpuSamplers : private CpuSamplerHost {
   bool begin_tick(std::int64_t number, system::Clock::time_point now) override;
   void add_stop(int tid, std::int64_t ns) override;
   void add_work(int cpu, std::int64_t ns) override;
-  void count_unheard() override { ++unheard_; }
+  void count_unreported() override { ++unheard_; }
   void count_from_elsewhere() override { from_elsewhere_ = true; }
   bool need(int cpu) override;
   bool need_other(int than) override;

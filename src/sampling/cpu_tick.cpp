@@ -35,7 +35,7 @@ bool CpuTick::is_asked(TrackedThread& thread) {
   const Thread::Schedule now = thread.thread->schedule();
   const bool ran = now.runs == 0 || now.on_cpu != thread.ticks.schedule().on_cpu;
   account(thread, &now, false);
-  if (looks_.take_unheard(thread, moment_)) host_.count_unheard();
+  if (looks_.adopt_unreported(thread, moment_)) host_.count_unreported();
   else ++(ran ? thread.unseen.not_stopped : thread.unseen.waited);  // a thread without a CPU cannot stop
   return true;
 }

@@ -29,7 +29,7 @@ class CpuTick {
     virtual void read_asleep(const std::shared_ptr<TrackedThread>& thread, const Thread::Schedule& now,
                              const TickMoment& moment) = 0;
     // It was asked to stop at an earlier tick. If its stop went unheard for a second, it is looked at now: true.
-    virtual bool take_unheard(TrackedThread& thread, const TickMoment& moment) = 0;
+    virtual bool adopt_unreported(TrackedThread& thread, const TickMoment& moment) = 0;
     // When the time of the calling thread on its CPU was counted last, as Thread::counted_at().
     virtual std::optional<std::int64_t> counted_at() = 0;
   };

@@ -102,7 +102,7 @@ void ProcessTree::add_candidate(pid_t pid, Clock::duration pause) {
   candidates_[pid] = {{}, now + pause, now, std::max<Clock::duration>(pause, after_birth)};
 }
 
-void ProcessTree::take(const Birth& birth) {
+void ProcessTree::handle(const Birth& birth) {
   Session* const session = session_of(birth.pid);
   switch (birth.kind) {
     case Birth::Kind::thread:
@@ -164,12 +164,12 @@ void ProcessTree::ask_program() {
   ask_program_until_ = {};
 }
 
-void ProcessTree::hear() {
-  if (births_ != nullptr) hears_all_ = births_->drain([&](const Birth& birth) { take(birth); }) && hears_all_;
+void ProcessTree::handle_births() {
+  if (births_ != nullptr) hears_all_ = births_->drain([&](const Birth& birth) { handle(birth); }) && hears_all_;
 }
 
 void ProcessTree::update() {
-  hear();
+  handle_births();
   ask_program();
   if (!subprocesses_) return;
   for (const pid_t pid : std::exchange(may_be_gone_, {})) {
@@ -265,7 +265,7 @@ bool ProcessTree::ended() {
 }
 
 std::vector<pid_t> ProcessTree::survivors() {
-  hear();
+  handle_births();
   std::set<pid_t> all = unfollowed_;
   for (const auto& [pid, candidate] : candidates_) all.insert(pid);
   std::erase_if(all, is_ending);

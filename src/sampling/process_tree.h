@@ -71,8 +71,8 @@ class ProcessTree {
               std::unique_ptr<Births> births);
   Sessions::iterator find(pid_t pid);
   Session* session_of(pid_t pid);
-  void hear();  // of what births_ has
-  void take(const Birth& birth);
+  void handle_births();  // of what births_ has
+  void handle(const Birth& birth);
   void add_candidate(pid_t pid, system::Clock::duration pause);
   Sessions::iterator drop(Sessions::iterator session);
   void drop_ended();

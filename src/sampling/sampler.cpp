@@ -51,11 +51,11 @@ Sampler::Sampler(Target& target, const SamplerOptions& options)
   if (options_.looks_once) reader_.lua().copy_functions_always();
 }
 
-void Sampler::settle() {
+void Sampler::do_deferred_work() {
   target_.tracer().let_go_pending();
   constexpr std::size_t most_threads = 4096;  // remembered; entries of threads that have ended would otherwise pile up
   if (threads_.size() > most_threads) threads_.clear();
-  reader_.settle();
+  reader_.refresh_if_stale();
   constexpr std::chrono::seconds apart(1);  // all symbols are read again
   const system::Clock::time_point now = system::Clock::now();
   if (debug_files_come() == debug_files_ || now - symbols_read_ < apart) return;

@@ -90,7 +90,7 @@ class Sampler {
   Sampled look(const HeldThread& member);
 
   // Call between ticks: does the work that can wait until no thread is stopped.
-  void settle();
+  void do_deferred_work();
 
   StackReader& reader() { return reader_; }
   // What the numbers of samples stand for.

@@ -140,7 +140,7 @@ class SamplingLoop::Loop {
     if (target_ended(now)) counts_.target_ended = true;
     if (now - cpu_asked_ > 100ms) ask_cpu_time();
     update();
-    for (const auto& session : tree_.sessions()) session->sampler().settle();
+    for (const auto& session : tree_.sessions()) session->sampler().do_deferred_work();
     track();
     samplers_->keep_off();
   }
@@ -157,7 +157,7 @@ class SamplingLoop::Loop {
     samplers_ = nullptr;
     if (ends) watchdog_.help_main_to_end();
     sink_.look(counts_);
-    watchdog_.main().rest();
+    watchdog_.main().pause();
   }
 
   // Of a target that is not luaspy's child, what it has used since the last call is lost with it.

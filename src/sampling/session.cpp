@@ -87,7 +87,7 @@ bool Session::ended() {
 int Session::wait_for_exit() {
   constexpr std::chrono::milliseconds look_again(100);
   while (launched_ && !ended()) {
-    sampler_.settle();  // a thread that did not stop in time may do so now
+    sampler_.do_deferred_work();  // a thread that did not stop in time may do so now
     system::await_end(target_.process().pid(), look_again);
   }
   return exit_status_.value_or(0);

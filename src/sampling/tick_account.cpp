@@ -18,7 +18,7 @@ void TickAccount::account(const TickMoment& moment, std::chrono::nanoseconds int
     skipped_ = moment.skipped;
     at_ = std::max(at_, moment.woke - interval);
     ask_now();
-    note(*now, moment.woke);
+    record(*now, moment.woke);
   }
   passed_ns_ = to_ns(moment.woke - at_);
   const std::int64_t missed = std::max<std::int64_t>(moment.number - number_ - 1 - (moment.skipped - skipped_), 0);
@@ -31,7 +31,7 @@ void TickAccount::account(const TickMoment& moment, std::chrono::nanoseconds int
     (moved_ ? unseen.elsewhere : unseen.late) += executed;
     (slept_ ? unseen.idle : unseen.waited) += missed - executed;
   }
-  if (now != nullptr) note(*now, moment.woke);
+  if (now != nullptr) record(*now, moment.woke);
   moved_ = false;
   skipped_ = moment.skipped;
   number_ = moment.number;

@@ -40,7 +40,9 @@ class TickAccount {
   // It has ended, and has no more ticks.
   void end();
   // A look has read its schedule, at that time.
-  void note(const Thread::Schedule& schedule, system::Clock::time_point at) { schedule_ = schedule, schedule_at_ = at; }
+  void record(const Thread::Schedule& schedule, system::Clock::time_point at) {
+    schedule_ = schedule, schedule_at_ = at;
+  }
 
   // Of the last tick that was accounted for; number() is -1 if there is none.
   std::int64_t number() const { return number_; }

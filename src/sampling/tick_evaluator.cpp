@@ -9,10 +9,10 @@ using system::to_ns;
 namespace {
 
 // What became of a look at a thread that executed. Of others, nothing was stopped.
-void note(TrackedThread& thread, const TickResult& found, Loss loss) {
+void record_look(TrackedThread& thread, const TickResult& found, Loss loss) {
   if (found.look.state.kind == ThreadState::Kind::sleeping) return;
   if (found.kind == TickResult::Kind::look || (found.kind == TickResult::Kind::loss && loss != Loss::none))
-    thread.looks.note(loss);
+    thread.looks.record(loss);
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ Sample TickEvaluator::sample_of(TickResult& found) {
 
 void TickEvaluator::evaluate(TickResult& found) {
   Sample sample = sample_of(found);
-  note(*found.thread, found, sample.loss);
+  record_look(*found.thread, found, sample.loss);
   sample.stopped_ns = found.stopped_ns;
   if (sample.state != Sample::State::sleeping) sample.cpu = static_cast<std::int16_t>(found.cpu);
   sample.quality.remote = found.remote && found.kind == TickResult::Kind::look;

@@ -68,7 +68,7 @@ bool CpuProgress::stands_still(const Thread::Schedule& now) {
 // Its own urgency is never changed by the thread itself: that might be the last thing that it does.
 Watchdog::Watchdog(std::size_t wards, std::vector<int> cpus) : wards_(wards), seen_(wards), cpus_(std::move(cpus)) {
   main().begin();
-  main().rest();
+  main().pause();
   exists_ = start_thread(thread_, run, this);
   if (exists_) highest_priority_ = make_most_urgent(thread_);
 }

@@ -33,7 +33,7 @@ class Ward {
   void end() { tid_ = 0; }
   // It wants to be on a CPU from then on, and tells when it wants to rest again.
   void expect(system::Clock::time_point due) { due_ns_ = system::to_ns(due.time_since_epoch()); }
-  void rest() { due_ns_ = std::numeric_limits<std::int64_t>::max(); }
+  void pause() { due_ns_ = std::numeric_limits<std::int64_t>::max(); }
   // It runs on this CPU, or on a few, of its own will. The watchdog takes that back if it starves there.
   void stays() { stays_ = true; }
   bool stays_still() const { return stays_; }

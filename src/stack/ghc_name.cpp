@@ -31,7 +31,7 @@ void put_utf8(std::string& text, unsigned c) {
 }
 
 // "z3bbU" is the letter U+3bb; the number starts with a digit.
-bool take_letter(std::string_view& rest, std::string& text) {
+bool consume_letter(std::string_view& rest, std::string& text) {
   unsigned c = 0;
   std::size_t i = 0;
   for (; i < rest.size() && (is_digit(rest[i]) || (rest[i] >= 'a' && rest[i] <= 'f')); ++i) {
@@ -45,7 +45,7 @@ bool take_letter(std::string_view& rest, std::string& text) {
 }
 
 // "Z3T" is the tuple (,,), "Z0T" (), "Z2H" the unboxed (#,#).
-bool take_tuple(std::string_view& rest, std::string& text) {
+bool consume_tuple(std::string_view& rest, std::string& text) {
   constexpr int most = 100;
   int size = 0;
   std::size_t i = 0;
@@ -72,7 +72,7 @@ std::optional<std::string> decoded(std::string_view rest, bool& has_escape) {
     if (rest.empty()) return {};
     has_escape = true;
     if (is_digit(rest[0])) {
-      if (!(c == 'z' ? take_letter(rest, text) : take_tuple(rest, text))) return {};
+      if (!(c == 'z' ? consume_letter(rest, text) : consume_tuple(rest, text))) return {};
       continue;
     }
     const auto find = [&](const auto& escapes) {

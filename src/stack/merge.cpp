@@ -87,16 +87,16 @@ class Merger {
         const bool is_shown = options_.native_only || (options_.traces && native.in_trace);
         push_native(native_, is_shown ? Frame::Part::program : Frame::Part::vm);
         if (innermost && runs_no_call(end)) any_anchor_ = true;
-        else take_lua_calls(native_ == last_anchor);
+        else append_lua_calls(native_ == last_anchor);
         innermost = false;
       } else if (const std::size_t call = c_call_of(native); call < call_count()) {
         release(Within::c_function);
         if (!leave_out_not_running(call)) {
-          while (next_call_ < call) take_call(MergedFrame::no_native);
+          while (next_call_ < call) append_call(MergedFrame::no_native);
         }
         if (options_.native_only) push_native(native_, Frame::Part::program);
-        take_call(native_);
-        if (native_ == last_anchor) take_rest();
+        append_call(native_);
+        if (native_ == last_anchor) append_rest();
         innermost = false;
       } else {
         if (native.sp >= segments_[segment_].boundary && native_ > last_anchor) break;
@@ -125,7 +125,7 @@ class Merger {
         merged_.joined = false;
         push_call(MergedFrame::Kind::not_joined, MergedFrame::no_native);
       }
-      take_rest();
+      append_rest();
     }
     for (; native_ < end; ++native_) hold(native_);
   }
@@ -171,30 +171,30 @@ class Merger {
   // luaV_execute owns the Lua calls down to the first fresh one. C calls before them have no native
   // frame, because they are being entered or left. LuaJIT's calls record their owner. The outermost
   // anchor of a state owns the rest: calls that a resume has unrolled (ldo.c, unroll).
-  void take_lua_calls(bool outermost) {
+  void append_lua_calls(bool outermost) {
     if (walk().has_owners) {
       const NativeFrame& native = natives_[native_];
       merged_.execute_frames += std::ranges::any_of(
           walk().calls, [&](const LuaCall& call) { return call.owner >= native.sp && call.owner < native.cfa; });
-      while (next_call_ < call_count() && walk().calls[next_call_].owner < native.cfa) take_call(native_);
+      while (next_call_ < call_count() && walk().calls[next_call_].owner < native.cfa) append_call(native_);
     } else {
       ++merged_.execute_frames;
-      while (next_call_ < call_count() && !walk().calls[next_call_].is_lua()) take_call(MergedFrame::no_native);
+      while (next_call_ < call_count() && !walk().calls[next_call_].is_lua()) append_call(MergedFrame::no_native);
       while (next_call_ < call_count() && walk().calls[next_call_].is_lua()) {
         const bool fresh = walk().calls[next_call_].fresh;
-        take_call(native_);
+        append_call(native_);
         if (fresh) break;
       }
     }
-    if (outermost) take_rest();
+    if (outermost) append_rest();
   }
 
-  void take_rest() {
+  void append_rest() {
     if (goes_on_) return;
-    while (next_call_ < call_count()) take_call(MergedFrame::no_native);
+    while (next_call_ < call_count()) append_call(MergedFrame::no_native);
   }
 
-  void take_call(std::size_t native) {
+  void append_call(std::size_t native) {
     if (walk().left_out != 0 && next_call_ == walk().cut_at)
       push_call(MergedFrame::Kind::left_out, MergedFrame::no_native);
     if (!walk().calls[next_call_].is_lua() && native == MergedFrame::no_native) ++merged_.unpaired_c_calls;

@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::size_t most_natives = 8192;
 
-bool note_entries(Unwinder& unwinder, const Walked& walked) {
+bool add_entries(Unwinder& unwinder, const Walked& walked) {
   bool news = false;
-  for (const Address entry : walked.c_entries()) news |= unwinder.note_entry(entry);
+  for (const Address entry : walked.c_entries()) news |= unwinder.add_entry(entry);
   return news;
 }
 
@@ -33,12 +33,12 @@ void unwind(LuaInspector& lua, const NativeCode& functions, Unwinder& unwinder, 
   // What was read may reach beyond the stack, into those of suspended fibers.
   matched.lua.drop_strangers(matched.natives.front().sp, matched.natives.back().sp, matched.complete);
   for (NativeFrame& frame : matched.natives) frame.in_trace = rule.in_trace(frame.lookup);
-  lua.settle(matched.lua, matched.natives, functions, look);
+  lua.match_natives(matched.lua, matched.natives, functions, look);
 }
 
 // In each luaV_execute frame except the innermost, the first call that it owns waits for a callee.
 // Its saved pc is therefore exact.
-void learn_pcs(const LuaInspector& lua, const Joined& joined, const Memory& stopped) {
+void confirm_pcs(const LuaInspector& lua, const Joined& joined, const Memory& stopped) {
   std::size_t last = MergedFrame::no_native;
   bool innermost = true;
   for (const MergedFrame& frame : joined.merged.frames) {
@@ -47,7 +47,7 @@ void learn_pcs(const LuaInspector& lua, const Joined& joined, const Memory& stop
     const LuaCall& call = state.walk.calls[frame.call];
     if (call.is_lua() && frame.native != MergedFrame::no_native && frame.native != last) {
       last = frame.native;
-      if (!innermost) lua.reader_of(state.activation).learn_pc(joined.from.natives[frame.native], call, stopped);
+      if (!innermost) lua.reader_of(state.activation).confirm_pc(joined.from.natives[frame.native], call, stopped);
     }
     innermost = false;
   }
@@ -68,18 +68,18 @@ Address pc_of(LuaInspector& lua, const NativeFunctions& functions, const Joined&
 Matched match(LuaInspector& lua, const NativeFunctions& functions, const LookMemory& look, Walked walked,
               std::vector<NativeFrame> natives) {
   Matched matched{std::move(walked), std::move(natives)};
-  lua.settle(matched.lua, matched.natives, functions, look);
+  lua.match_natives(matched.lua, matched.natives, functions, look);
   return matched;
 }
 
 Matched match_by_unwinding(LuaInspector& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
                            const LookMemory& look, Walked walked, std::vector<NativeFrame> room) {
   Matched matched{std::move(walked), std::move(room)};
-  note_entries(unwinder, matched.lua);
+  add_entries(unwinder, matched.lua);
   unwind(lua, functions, unwinder, modules, look, matched);
   // LuaJIT's C functions are known only now. Where code has no unwind tables, their entries show
   // where functions start.
-  if (!note_entries(unwinder, matched.lua)) return matched;
+  if (!add_entries(unwinder, matched.lua)) return matched;
   const auto is_guess = [](const NativeFrame& frame) { return frame.step == Step::code || frame.step == Step::scan; };
   if (std::ranges::any_of(matched.natives, is_guess)) unwind(lua, functions, unwinder, modules, look, matched);
   else
@@ -100,7 +100,7 @@ Joined join(LuaInspector& lua, const NativeFunctions& functions, Matched matched
   joined.calls.clear();
   joined.segments = segments_of(joined.from.lua, std::move(joined.segments));
   joined.merged = merge(joined.from.natives, joined.segments, functions, merging, std::move(joined.merged));
-  learn_pcs(lua, joined, stopped);
+  confirm_pcs(lua, joined, stopped);
   for (const MergedFrame& frame : joined.merged.frames) {
     StackCall& found = joined.calls.emplace_back();
     if (frame.kind != MergedFrame::Kind::call) continue;

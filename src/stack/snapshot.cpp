@@ -135,7 +135,7 @@ bool Snapshot::read_piece(Address address, std::span<std::byte> into) const {
   return true;
 }
 
-void Snapshot::touch(Address address, std::size_t size) const {
+void Snapshot::prefetch(Address address, std::size_t size) const {
   const Address end = address + size;
   while (address < end) {
     const std::size_t count = std::min<Address>(end, page_start(address) + page_size) - address;

@@ -38,7 +38,7 @@ class Snapshot : public Memory {
   void close() { open_ = false; }
 
   bool read(Address address, std::span<std::byte> into) const override;
-  void touch(Address address, std::size_t size) const override;
+  void prefetch(Address address, std::size_t size) const override;
   // Does not keep what it reads: these are candidates for a lua_State, looked at once, and most are
   // never read again.
   void read_batch(std::span<Request> requests) const override;
@@ -87,11 +87,11 @@ class SnapshotThenLater : public Memory {
   bool read(Address address, std::span<std::byte> into) const override {
     return snapshot_.read(address, into) || later_.read(address, into);
   }
-  void touch(Address address, std::size_t size) const override {
+  void prefetch(Address address, std::size_t size) const override {
     std::array<std::byte, 512> bytes;
     for (std::size_t at = 0; at < size; at += bytes.size()) {
       const std::size_t count = std::min(size - at, bytes.size());
-      if (!snapshot_.read(address + at, std::span(bytes).first(count))) later_.touch(address + at, count);
+      if (!snapshot_.read(address + at, std::span(bytes).first(count))) later_.prefetch(address + at, count);
     }
   }
 

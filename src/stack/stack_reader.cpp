@@ -76,8 +76,8 @@ void StackReader::refresh() {
   AddressSpace space = map_.look();
   const bool new_code = map_.has_new_code(space) || map_.is_incomplete();
   lock();
-  map_.take(std::move(space));
-  lua_.know(map_.space());
+  map_.update(std::move(space));
+  lua_.set_space(map_.space());
   unlock();
   if (!new_code || !map_.find_luas()) return;
   lock();
@@ -99,7 +99,7 @@ void StackReader::read_symbols_again() {
   map_.find_functions();
 }
 
-void StackReader::settle() {
+void StackReader::refresh_if_stale() {
   if (map_.is_due()) refresh();
 }
 
@@ -131,7 +131,7 @@ void StackReader::read_after(Look& look, const Prediction& predicted) const {
   look.snapshot.close();
   look.objects.open(0, 0, predicted.objects);
   if (!look.located.all_functions)
-    lua_.touch({SnapshotThenLater(look.snapshot, look.objects), look.registers, look.stack()}, look.located);
+    lua_.prefetch({SnapshotThenLater(look.snapshot, look.objects), look.registers, look.stack()}, look.located);
   look.objects.close();
   look.stack_to_keep.assign(look.snapshot.stack().begin(), look.snapshot.stack().end());
 }
@@ -147,38 +147,38 @@ StackReader::Finished* StackReader::look(const Registers& registers) {
 
 StackReader::Finished* StackReader::finish(Look& look, Prediction& prediction) {
   const bool missed = lua_.missed(look.stack(), look.located);
-  policy_.learn(missed);
+  policy_.record(missed);
   keep_stack(look, prediction);
   if (missed) return nullptr;
   objects_.open(0, 0, {});
   const SnapshotThenLater later(look.objects, objects_), both(look.snapshot, later);
   const LookMemory memory{look.registers, look.stack(), look.snapshot, both};
-  lua_.take_copies(look.located);
+  lua_.use_copies(look.located);
   Joined room = std::exchange(finished_.joined, {});
   Walked walked = lua_.walk(look.located, memory, std::move(room.from.lua));
   Matched matched = match_by_unwinding(lua_, native_code(), map_.unwinder(), map_.modules(), memory, std::move(walked),
                                        std::move(room.from.natives));
   if (!matched.complete && reached_cut(look, matched)) {
-    if (look.cut == Look::Cut::guessed) policy_.learn_stack_was_cut(look.snapshot.stack().size());
+    if (look.cut == Look::Cut::guessed) policy_.record_cut_stack(look.snapshot.stack().size());
     const auto wrong = std::ranges::upper_bound(prediction.stack_ends, look.registers.sp());
     if (look.cut == Look::Cut::at_end && wrong != prediction.stack_ends.end()) prediction.stack_ends.erase(wrong);
     return nullptr;
   }
   // The state may be among what the stop had no time for, and no longer run.
   if (matched.lua.unclaimed && !look.located.left_out.none()) {
-    policy_.learn(true);
+    policy_.record(true);
     return nullptr;
   }
   if (!look.located.all_functions && lua_.may_have_freed(matched.lua, look.snapshot)) {
-    policy_.learn(true);  // the faster its collector goes round, the more looks read all functions in the stop
+    policy_.record(true);  // the faster its collector goes round, the more looks read all functions in the stop
     return nullptr;
   }
   const bool all = look.located.all_functions;
   if (!lua_.confirm_functions(matched.lua, all) && !all) {
-    policy_.learn(true);  // a program that makes new functions, or new threads, all the time
+    policy_.record(true);  // a program that makes new functions, or new threads, all the time
     return nullptr;
   }
-  map_.note(matched.natives);
+  map_.observe(matched.natives);
   predict(look, matched, prediction);
   const Joined& joined = finished_.joined = join(lua_, native_code(), std::move(matched), merging_, look.snapshot,
                                                  std::move(room));
@@ -190,13 +190,13 @@ StackReader::Finished* StackReader::finish(Look& look, Prediction& prediction) {
   sample.vm_state = lua_.vm_state(joined.from.lua, joined.from.natives, native_code());
   sample.heaps = LuaInspector::heaps(joined.from.lua, look.snapshot);
   sample.stack = names_wait_ ? empty_stack : namer_.name(lua_, native_code(), joined, look.snapshot);
-  const Names::WithoutPlace without_place = lua_.names().take_without_place();
+  const Names::WithoutPlace without_place = lua_.names().drain_without_place();
   sample.quality.function_gone = without_place.gone != 0;
   sample.quality.no_debug_info = without_place.no_debug_info != 0;
   return &finished_;
 }
 
-StackReader::Unnamed StackReader::take_unnamed(Finished& look) const {
+StackReader::Unnamed StackReader::move_unnamed(Finished& look) const {
   Unnamed unnamed{std::exchange(look.look->snapshot, Snapshot(modules().memory())), std::exchange(look.joined, {})};
   unnamed.snapshot.close();
   return unnamed;

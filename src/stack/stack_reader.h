@@ -29,7 +29,7 @@ class StackReader {
   // Reads the target's mappings again and searches new ones for Lua.
   void refresh();
   // The same, but only if a stack had addresses that no mapping explains. Call between ticks.
-  void settle();
+  void refresh_if_stale();
 
   // Debug files have come, so that there are more symbols. Call between ticks.
   void read_symbols_again();
@@ -113,7 +113,7 @@ class StackReader {
   // From now on, finish() leaves the stack empty. Naming may read the symbols of a big program, and
   // a thread is stopped meanwhile.
   void name_later(bool later) { names_wait_ = later; }
-  Unnamed take_unnamed(Finished& look) const;
+  Unnamed move_unnamed(Finished& look) const;
   StackId name(const Unnamed& look) { return namer_.name(lua_, native_code(), look.joined, look.snapshot); }
 
   // Is there a lua_State in the target, on a thread's stack or anywhere in its memory?

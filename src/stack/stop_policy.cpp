@@ -19,7 +19,7 @@ bool StopPolicy::takes_care() {
   return true;
 }
 
-void StopPolicy::learn(bool missed) {
+void StopPolicy::record(bool missed) {
   constexpr int looks_to_calm_down = 1024;
   if (!missed) {
     if (++hurried_looks_ % looks_to_calm_down == 0)
@@ -45,7 +45,7 @@ StopPolicy::StackBytes StopPolicy::stack_bytes(const AddressSpace& space, Addres
   return is_stack || most <= guess ? StackBytes{most, false} : StackBytes{guess, true};
 }
 
-void StopPolicy::learn_stack_was_cut(std::size_t bytes) {
+void StopPolicy::record_cut_stack(std::size_t bytes) {
   const std::size_t guessed = guessed_bytes_;
   if (bytes == guessed) guessed_bytes_ = std::min(2 * guessed, most_stack_bytes);
 }

@@ -20,7 +20,7 @@ class StopPolicy {
   // been freed. The more often that happens, the more looks are made with care: a target may create
   // coroutines at ever new addresses, and looking again would underrepresent those that live for
   // microseconds.
-  void learn(bool missed);
+  void record(bool missed);
 
   // Bytes to read of a native stack whose end is not known, from sp on. Only the kernel's mapping of
   // the main thread's stack is a stack and nothing else. Any other mapping may hold a thread's stack,
@@ -33,7 +33,7 @@ class StopPolicy {
   StackBytes stack_bytes(const AddressSpace& space, Address sp, bool hurry) const;
   // Learns how large stacks are: too little cuts the stack, too much takes time in the stop. `bytes`
   // were read and were not enough.
-  void learn_stack_was_cut(std::size_t bytes);
+  void record_cut_stack(std::size_t bytes);
 
  private:
   static constexpr int fewest_careful_looks = 64, most_careful_looks = 1 << 14;

@@ -26,7 +26,7 @@ TargetMap::TargetMap(const Mapped& mapped, const Memory& memory, KnownFiles& kno
 
 bool TargetMap::has_new_code(const AddressSpace& space) const { return code_starts(space) != code_starts(space_); }
 
-void TargetMap::take(AddressSpace space) {
+void TargetMap::update(AddressSpace space) {
   space_ = std::move(space);
   stale_ = false;
 }
@@ -48,7 +48,7 @@ void TargetMap::find_functions() {
   });
 }
 
-void TargetMap::note(const std::vector<NativeFrame>& natives) {
+void TargetMap::observe(const std::vector<NativeFrame>& natives) {
   stale_ |= std::ranges::any_of(natives, [&](const NativeFrame& frame) { return !modules_.executes(frame.lookup); });
 }
 

@@ -17,19 +17,19 @@ class TargetMap {
   // for, live or in a core file.
   TargetMap(const Mapped& mapped, const Memory& memory, KnownFiles& known);
 
-  // Call these in this order. Another thread may read space(), which changes only in take(): that
+  // Call these in this order. Another thread may read space(), which changes only in update(): that
   // takes no time, as somebody who has stopped a thread may be waiting.
   AddressSpace look() const { return mapped_.address_space(); }
   bool has_new_code(const AddressSpace& space) const;
-  void take(AddressSpace space);
+  void update(AddressSpace space);
   bool find_luas();  // if there is new code. true: the set of Luas changed
   bool is_incomplete() const { return detector_.is_incomplete(); }  // find_luas() may find more at the next try
   void find_functions();                                            // after find_luas(), or forget_symbols()
   void forget_symbols() { modules_.forget_symbols(); }
 
-  // Tells it the frames of a look. If some are outside of all known mappings, is_due() says when to
+  // The frames of a look. If some are outside of all known mappings, is_due() says when to
   // read the mappings again.
-  void note(const std::vector<NativeFrame>& natives);
+  void observe(const std::vector<NativeFrame>& natives);
   // Call between ticks. A target that maps and unmaps all the time must not make luaspy read its
   // mappings at every tick: each time that no new code was found, the pause is about twice as long,
   // up to 63 calls.

@@ -16,7 +16,7 @@ using Bytes = std::optional<std::uint64_t>;
 
 Bytes least(Bytes one, Bytes other) { return one && other ? std::min(*one, *other) : one ? one : other; }
 
-std::uint64_t rest(std::uint64_t limit, std::uint64_t used) { return limit > used ? limit - used : 0; }
+std::uint64_t remaining(std::uint64_t limit, std::uint64_t used) { return limit > used ? limit - used : 0; }
 
 // The value of a line "NAME VALUE …".
 Bytes line_of(std::string_view text, std::string_view name) {
@@ -37,7 +37,7 @@ Bytes of_limit(int resource, const char* used) {
   rlimit limit{};
   if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
     return std::nullopt;
-  return rest(limit.rlim_cur, kilobytes_of("/proc/self/status", used).value_or(0));
+  return remaining(limit.rlim_cur, kilobytes_of("/proc/self/status", used).value_or(0));
 }
 
 // One version of control groups: where its hierarchy is, and the names of what is asked.
@@ -57,7 +57,8 @@ Bytes of_groups(const Groups& groups, std::string path) {
       const std::string parts = read_file(folder + "/memory.stat").value_or("");
       const std::uint64_t files = line_of(parts, groups.inactive).value_or(0) +
                                   line_of(parts, groups.active).value_or(0);
-      available = least(available, rest(number<std::uint64_t>(limit), rest(number<std::uint64_t>(used), files)));
+      available = least(available,
+                        remaining(number<std::uint64_t>(limit), remaining(number<std::uint64_t>(used), files)));
     }
     if (path.empty()) return available;
     path.resize(path.rfind('/'));

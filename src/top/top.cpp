@@ -74,7 +74,7 @@ void run_both(ProcessTree& tree, const LoopOptions& options, TopFeed& feed, Loop
 
 // If nothing ran in the window, checks in /proc whether anything could run. If nothing was seen to run at all,
 // says why.
-void tell_still(const TopCounts& counts, TopTarget& target) {
+void report_still(const TopCounts& counts, TopTarget& target) {
   const bool nothing_ran = std::ranges::all_of(counts.activity,
                                                [](const TopCounts::Span& span) { return span.recent == 0; });
   if (nothing_ran && counts.elapsed.recent > 0 && !target.ended && target.processes == 1)
@@ -170,7 +170,7 @@ class Watching {
     // paused.
     TopCounts fresh;
     feed_.copy(fresh, target_);
-    tell_still(fresh, target_);
+    report_still(fresh, target_);
     if (!view_.is_paused() || counts_.entries.empty()) counts_ = std::move(fresh);
     view_.show(counts_);
     if (!view_.is_paused()) look_closer();
@@ -187,7 +187,7 @@ class Watching {
   }
   void write() {
     const Result<std::string> next = write_recording(feed_.recording(), feed_.shown(), view_.file_name());
-    view_.tell(next ? "written: " + view_.file_name() : next.error().text);
+    view_.show_message(next ? "written: " + view_.file_name() : next.error().text);
     if (next) written_.push_back(fmt::format("luaspy: written: {}\n  next: {}\n", view_.file_name(), *next));
   }
   // At the beginning, refresh sooner, so that something appears.
@@ -228,8 +228,8 @@ bool print_tables(TopFeed& feed, double interval, std::optional<int> count) {
   TopCounts counts;
   TopTarget target;
   const auto print = [&] {
-    feed.take(counts, target);
-    tell_still(counts, target);
+    feed.drain(counts, target);
+    report_still(counts, target);
     std::cout << plain_table(counts, target) << std::flush;
     return static_cast<bool>(std::cout);
   };

@@ -89,20 +89,20 @@ void TopFeed::look(const LoopCounts& counts) {
 void TopFeed::ask_luas() {
   luas_asked_ = system::Clock::now();
   Metadata now = about_;  // only this side changes it
-  tell_program(tree_, now);
-  tell_luas(tree_, now);
+  describe_program(tree_, now);
+  describe_luas(tree_, now);
   const std::lock_guard lock(mutex_);
   if (now.luas.empty()) now.luas = about_.luas;
   about_ = std::move(now);
   for (const std::string& lua : about_.luas) {
     if (!lua.starts_with("LuaJIT")) continue;
-    for (auto& [mode, table] : tables_) table.know_luajit();
+    for (auto& [mode, table] : tables_) table.set_luajit();
   }
   target_.luas = about_.luas;
   target_.lua_mapped |= about_.lua_mapped;
   target_.command = about_.command;
   target_.processes = tree_.sessions().size();
-  if (history_) history_->tell_target(about_);
+  if (history_) history_->set_metadata(about_);
 }
 
 void TopFeed::end(const LoopCounts& counts) {
@@ -122,7 +122,7 @@ void TopFeed::copy(TopCounts& counts, TopTarget& target) {
   target = target_;
 }
 
-void TopFeed::take(TopCounts& counts, TopTarget& target) {
+void TopFeed::drain(TopCounts& counts, TopTarget& target) {
   const std::lock_guard lock(mutex_);
   counts = tables_.at(shown_).counts();
   target_.heap = heaps_.now(sampled_ns_);

@@ -43,7 +43,7 @@ class TopFeed : public SampleSink {
   // The drawing side.
   void copy(TopCounts& counts, TopTarget& target);
   // The same, and nothing of it is recent any more.
-  void take(TopCounts& counts, TopTarget& target);
+  void drain(TopCounts& counts, TopTarget& target);
   // The path of the program, which may have executed another one.
   std::string executable();
   // From now on copy() gives what this mode shows, of all samples.

@@ -4,7 +4,7 @@ namespace luaspy {
 
 void TopHeaps::add(int pid, std::int64_t at_ns, const std::vector<HeapReading>& heaps) {
   for (const HeapReading& heap : heaps) {
-    if (const std::optional<HeapChange> change = changes_.take(pid, heap)) add(at_ns, *change);
+    if (const std::optional<HeapChange> change = changes_.observe(pid, heap)) add(at_ns, *change);
   }
 }
 

@@ -39,7 +39,7 @@ void TopHistory::add(ThreadId thread, const Tick& tick, const Sample& sample) {
   if (sample.loss == Loss::none) raw_->sample(thread, since_begun, sample);
   else raw_->lost(thread, since_begun, sample.loss, sample.stopped_ns);
   for (const HeapReading& heap : sample.heaps) {
-    if (const std::optional<HeapChange> change = heaps_.take(tables_.threads[thread].pid, heap))
+    if (const std::optional<HeapChange> change = heaps_.observe(tables_.threads[thread].pid, heap))
       add_heap(since_begun, *change);
   }
 }
@@ -61,7 +61,7 @@ void TopHistory::advance(std::int64_t ticks, std::int64_t duration_ns, const Cpu
   about_.cpu.system_share = duration_before_ == 0 ? cpu.system_share : -1;
 }
 
-void TopHistory::tell_target(const Metadata& target) {
+void TopHistory::set_metadata(const Metadata& target) {
   about_.luas = target.luas;
   about_.lua_mapped = target.lua_mapped;
   about_.command = target.command;
@@ -98,7 +98,7 @@ Result<std::string> write_recording(const std::string& recording, Mode mode, con
     return Error{Cause::usage, "That is not a file."};
   Result<OutputFile> output = OutputFile::open({path, std::string((*format)->name), ""});
   if (!output) return output.error();
-  profile->settle_names();
+  profile->resolve_names();
   if (output->is_raw()) output->stream() << recording;
   const Result<void> written = output->is_raw() ? output->finish()
                                                 : output->write(*profile, {.mode = mode, .recording = recording});

@@ -31,7 +31,7 @@ class TopHistory {
   // Sampling has come so far, counted since its start. `cpu`: see LoopCounts.
   void advance(std::int64_t ticks, std::int64_t duration_ns, const CpuUse& cpu);
   // What may change of the target.
-  void tell_target(const Metadata& target);
+  void set_metadata(const Metadata& target);
 
   // Forgets everything. Call it when the tables have got other numbers, too.
   void begin_anew();

@@ -72,7 +72,7 @@ void TopTable::forget_ended() {
 TopTable::Index TopTable::function_of(const Frame& frame) {
   const std::size_t hash = hash_of_function(frame);
   if (const std::optional<Index> known = find_function(hash, frame)) {
-    if (may_be_given_a_name(frame)) note_name(*known, frame);
+    if (may_be_given_a_name(frame)) record_name(*known, frame);
     return *known;
   }
   if (counts_.functions.size() >= most_functions) return 0;
@@ -82,12 +82,12 @@ TopTable::Index TopTable::function_of(const Frame& frame) {
   counts_.functions.back().line_is_near = false;
   names_.emplace_back();
   function_index_.emplace(hash, index);
-  if (may_be_given_a_name(frame)) note_name(index, frame), tell_apart(index);
+  if (may_be_given_a_name(frame)) record_name(index, frame), distinguish(index);
   if (frame.own_name) ++own_names_;
   return index;
 }
 
-// As Profile::settle_names() does it: functions of one prototype that live in different places are
+// As Profile::resolve_names() does it: functions of one prototype that live in different places are
 // different ones. While only one such place is known, the function is that one.
 std::optional<TopTable::Index> TopTable::find_function(std::size_t hash, const Frame& frame) const {
   std::optional<Index> given, own;  // the function without an own name, and the last one with such a name
@@ -106,7 +106,7 @@ std::optional<TopTable::Index> TopTable::find_function(std::size_t hash, const F
 }
 
 // Functions that begin on the same line and have the same name are numbered.
-void TopTable::tell_apart(Index function) {
+void TopTable::distinguish(Index function) {
   Frame& frame = counts_.functions[function];
   if (frame.prototype == 0) return;
   const int count = ++same_place_[frame.file + '\n' + std::to_string(frame.line_defined) + '\n' + frame.name];
@@ -115,13 +115,13 @@ void TopTable::tell_apart(Index function) {
 
 // Shows a function under its own name, else under its most frequent one. "function" and the generic
 // names of iterators are replaced by a real name.
-void TopTable::note_name(Index function, const Frame& frame) {
+void TopTable::record_name(Index function, const Frame& frame) {
   const std::string& name = frame.name;
   Frame& its = counts_.functions[function];
   if (frame.own_name && !its.own_name) {
     const bool is_other = its.name != name;
     its.own_name = true, its.name = name;
-    if (is_other) tell_apart(function);
+    if (is_other) distinguish(function);
   }
   if (its.own_name) return;
   auto& seen = names_[function].seen;
@@ -136,7 +136,7 @@ void TopTable::note_name(Index function, const Frame& frame) {
   std::string& shown = its.name;
   if (shown == name) return;
   const auto best = std::ranges::find(seen, shown, &std::pair<std::string, std::int64_t>::first);
-  if (best == seen.end() || best->second < known->second) shown = name, tell_apart(function);
+  if (best == seen.end() || best->second < known->second) shown = name, distinguish(function);
 }
 
 TopTable::Index TopTable::line_of(Index function, const Frame& frame) {
@@ -183,8 +183,8 @@ std::shared_ptr<const TopTable::Path> TopTable::path_of(Index thread, StackId id
   return path;
 }
 
-void TopTable::learn_from(Activity activity) {
-  if (activity == Activity::machine_code || activity == Activity::compiling) know_luajit();
+void TopTable::observe(Activity activity) {
+  if (activity == Activity::machine_code || activity == Activity::compiling) set_luajit();
   if (activity == Activity::collecting) counts_.sees_collector = true;
 }
 
@@ -221,7 +221,7 @@ void TopTable::add(ThreadId thread, std::int64_t passed_ns, const Sample& sample
   if (sample.loss == Loss::none) {
     const Index row = row_of(memo, thread);
     look.activity = activity_of(sample.vm_state);
-    learn_from(look.activity);
+    observe(look.activity);
     if (memo.path == nullptr || memo.path->own_names != own_names_ || memo.stack != sample.stack) {
       memo.stack = sample.stack;
       memo.path = path_of(row, sample.stack);

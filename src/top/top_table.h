@@ -33,7 +33,7 @@ class TopTable {
   // the window from the recent times.
   void end_tick(std::int64_t passed_ns, std::int64_t ticks = 1);
   // The target's VM is LuaJIT, which reports its state.
-  void know_luajit() { counts_.luajit = counts_.sees_collector = true; }
+  void set_luajit() { counts_.luajit = counts_.sees_collector = true; }
   // Nothing is recent now.
   void begin_window();
   // Starts again, as if nothing had been sampled.
@@ -92,9 +92,9 @@ class TopTable {
   Index line_of(Index function, const Frame& frame);
   Index entry_of(TopCounts::Entry::Kind kind, Index a, Index b);
   std::shared_ptr<const Path> path_of(Index thread, StackId stack);
-  void learn_from(Activity activity);
-  void note_name(Index function, const Frame& frame);
-  void tell_apart(Index function);
+  void observe(Activity activity);
+  void record_name(Index function, const Frame& frame);
+  void distinguish(Index function);
   void count(const Look& look, Member span, std::int64_t sign);
   void keep(Look look);
   void see(PerThread& thread);

@@ -69,7 +69,7 @@ class TopView {
   const std::string& file_name() const { return file_; }
   void propose_file(std::string name) { file_ = std::move(name); }
   // Something to tell the user until the next key.
-  void tell(std::string message) { message_ = std::move(message); }
+  void show_message(std::string message) { message_ = std::move(message); }
   const std::string& message() const { return message_; }
   // Which frames are shown.
   void begin_with(Mode mode) { mode_ = mode; }

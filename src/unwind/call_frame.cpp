@@ -69,7 +69,7 @@ class Interpreter {
  private:
   bool execute(EncodedBytes bytes, Address pc) {
     while (!bytes.empty()) {
-      const unsigned opcode = bytes.take<std::uint8_t>(), low = opcode & 0x3f;
+      const unsigned opcode = bytes.read<std::uint8_t>(), low = opcode & 0x3f;
       if (++steps_ > most_instructions) return false;
       switch (opcode & 0xc0) {
         case DW_CFA_advance_loc:
@@ -109,13 +109,13 @@ class Interpreter {
       case DW_CFA_nop:
         return true;
       case DW_CFA_advance_loc1:
-        return advance(bytes.take<std::uint8_t>()), true;
+        return advance(bytes.read<std::uint8_t>()), true;
       case DW_CFA_advance_loc2:
-        return advance(bytes.take<std::uint16_t>()), true;
+        return advance(bytes.read<std::uint16_t>()), true;
       case DW_CFA_advance_loc4:
-        return advance(bytes.take<std::uint32_t>()), true;
+        return advance(bytes.read<std::uint32_t>()), true;
       case DW_CFA_set_loc: {
-        const std::optional<Address> to = take_pointer(bytes, entry_.encoding);
+        const std::optional<Address> to = read_pointer(bytes, entry_.encoding);
         bad_ |= !to || *to < location_;
         if (!bad_) location_ = *to;
         return true;
@@ -224,8 +224,8 @@ std::optional<Based> based(const Machine& machine, std::uint64_t dwarf_number, s
 }
 
 // Takes DW_OP_breg0 to 31, or DW_OP_bregx.
-std::optional<Based> take_based(const Machine& machine, EncodedBytes& expression) {
-  const unsigned operation = expression.take<std::uint8_t>();
+std::optional<Based> read_based(const Machine& machine, EncodedBytes& expression) {
+  const unsigned operation = expression.read<std::uint8_t>();
   std::uint64_t number = operation - unsigned{DW_OP_breg0};
   if (operation == DW_OP_bregx) number = expression.uleb();
   else if (operation < DW_OP_breg0 || operation > DW_OP_breg31) return std::nullopt;
@@ -254,7 +254,7 @@ bool put_cfa(const Machine& machine, const Rules& rules, FrameRow& row) {
   if (rules.cfa == Rules::Cfa::offset) base = based(machine, rules.cfa_register, rules.cfa_offset);
   if (rules.cfa == Rules::Cfa::expression) {
     EncodedBytes expression(rules.cfa_expression);
-    base = take_based(machine, expression);
+    base = read_based(machine, expression);
     const std::span<const std::byte> rest = expression.rest();
     const std::optional<std::uint8_t> pushed = pushed_in_plt(machine, rest);
     if (base && base->number == Registers::sp_number && pushed) form = FrameRow::Cfa::plt, row.pushed = *pushed;
@@ -284,7 +284,7 @@ std::optional<FrameRow::Slot> slot_of(const Machine& machine, const Rule& rule) 
     }
     case Rule::Kind::expression: {
       EncodedBytes expression(rule.expression);
-      const std::optional<Based> base = take_based(machine, expression);
+      const std::optional<Based> base = read_based(machine, expression);
       return base && expression.empty() ? std::optional(FrameRow::Slot{base->offset, base->number, Where::at_register})
                                         : std::nullopt;
     }

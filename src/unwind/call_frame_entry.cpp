@@ -4,7 +4,7 @@ namespace luaspy {
 
 // LSB 5.0, table 10.5: DW_EH_PE_*. Indirect pointers, and pointers relative to anything but
 // themselves, are not accepted: linkers do not write them.
-std::optional<Address> take_pointer(EncodedBytes& bytes, unsigned encoding, bool is_length) {
+std::optional<Address> read_pointer(EncodedBytes& bytes, unsigned encoding, bool is_length) {
   const Address here = bytes.at();
   const unsigned relative = encoding & 0xf0;
   std::uint64_t value = 0;
@@ -12,25 +12,25 @@ std::optional<Address> take_pointer(EncodedBytes& bytes, unsigned encoding, bool
     case 0x00:
     case 0x04:
     case 0x0c:
-      value = bytes.take<std::uint64_t>();
+      value = bytes.read<std::uint64_t>();
       break;
     case 0x01:
       value = bytes.uleb();
       break;
     case 0x02:
-      value = bytes.take<std::uint16_t>();
+      value = bytes.read<std::uint16_t>();
       break;
     case 0x03:
-      value = bytes.take<std::uint32_t>();
+      value = bytes.read<std::uint32_t>();
       break;
     case 0x09:
       value = static_cast<std::uint64_t>(bytes.sleb());
       break;
     case 0x0a:
-      value = static_cast<std::uint64_t>(std::int64_t{bytes.take<std::int16_t>()});
+      value = static_cast<std::uint64_t>(std::int64_t{bytes.read<std::int16_t>()});
       break;
     case 0x0b:
-      value = static_cast<std::uint64_t>(std::int64_t{bytes.take<std::int32_t>()});
+      value = static_cast<std::uint64_t>(std::int64_t{bytes.read<std::int32_t>()});
       break;
     default:
       return std::nullopt;
@@ -50,14 +50,14 @@ bool read_augmentation(EncodedBytes& cie, std::string_view letters, CallFrameEnt
   for (const char letter : letters.substr(1)) {
     switch (letter) {
       case 'R':
-        entry.encoding = data.take<std::uint8_t>();
+        entry.encoding = data.read<std::uint8_t>();
         break;
       case 'L':
-        (void)data.take<std::uint8_t>();
+        (void)data.read<std::uint8_t>();
         break;
       case 'P': {
-        const unsigned encoding = data.take<std::uint8_t>() & 0x0f;  // only its length is of interest
-        if (!take_pointer(data, encoding)) return false;
+        const unsigned encoding = data.read<std::uint8_t>() & 0x0f;  // only its length is of interest
+        if (!read_pointer(data, encoding)) return false;
         break;
       }
       case 'S':
@@ -72,21 +72,21 @@ bool read_augmentation(EncodedBytes& cie, std::string_view letters, CallFrameEnt
 
 bool read_cie(const LoadedBytes& loaded, Address at, CallFrameEntry& entry, bool& has_augmentation) {
   EncodedBytes header(loaded.from(at), at);
-  const std::uint32_t length = header.take<std::uint32_t>();
+  const std::uint32_t length = header.read<std::uint32_t>();
   EncodedBytes cie(header.skip(length), at + 4);
-  if (!header.good() || cie.take<std::uint32_t>() != 0) return false;
-  const std::uint8_t version = cie.take<std::uint8_t>();
+  if (!header.good() || cie.read<std::uint32_t>() != 0) return false;
+  const std::uint8_t version = cie.read<std::uint8_t>();
   if (version != 1 && version != 3) return false;
   constexpr std::size_t longest = 8;
   char letters[longest];
   std::size_t count = 0;
-  for (char letter; (letter = static_cast<char>(cie.take<std::uint8_t>())) != '\0';) {
+  for (char letter; (letter = static_cast<char>(cie.read<std::uint8_t>())) != '\0';) {
     if (count == longest) return false;
     letters[count++] = letter;
   }
   entry.code_factor = cie.uleb();
   entry.data_factor = cie.sleb();
-  entry.return_address = version == 1 ? cie.take<std::uint8_t>() : cie.uleb();
+  entry.return_address = version == 1 ? cie.read<std::uint8_t>() : cie.uleb();
   has_augmentation = count != 0;
   if (!read_augmentation(cie, {letters, count}, entry) || !cie.good()) return false;
   entry.initial = cie.rest();
@@ -95,15 +95,15 @@ bool read_cie(const LoadedBytes& loaded, Address at, CallFrameEntry& entry, bool
 
 std::optional<CallFrameEntry> read_fde(const LoadedBytes& loaded, Address at) {
   EncodedBytes header(loaded.from(at), at);
-  const std::uint32_t length = header.take<std::uint32_t>();
+  const std::uint32_t length = header.read<std::uint32_t>();
   EncodedBytes fde(header.skip(length), at + 4);
-  const std::uint32_t back = fde.take<std::uint32_t>();  // distance from this field back to the CIE
+  const std::uint32_t back = fde.read<std::uint32_t>();  // distance from this field back to the CIE
   CallFrameEntry entry;
   bool has_augmentation = false;
   if (!header.good() || !fde.good() || back == 0 || !read_cie(loaded, at + 4 - back, entry, has_augmentation))
     return std::nullopt;
-  const std::optional<Address> start = take_pointer(fde, entry.encoding),
-                               size = take_pointer(fde, entry.encoding, true);
+  const std::optional<Address> start = read_pointer(fde, entry.encoding),
+                               size = read_pointer(fde, entry.encoding, true);
   if (!start || !size) return std::nullopt;
   if (has_augmentation) (void)fde.skip(fde.uleb());
   if (!fde.good()) return std::nullopt;
@@ -120,9 +120,9 @@ std::optional<CallFrameEntry> read_fde(const LoadedBytes& loaded, Address at) {
 std::optional<CallFrameEntry> find_entry(const LoadedBytes& loaded, Address header, std::uint64_t header_size,
                                          Address pc) {
   EncodedBytes bytes(loaded.from(header), header);
-  const std::uint32_t form = bytes.take<std::uint32_t>();
-  (void)bytes.take<std::uint32_t>();  // where .eh_frame begins
-  const std::uint64_t count = bytes.take<std::uint32_t>();
+  const std::uint32_t form = bytes.read<std::uint32_t>();
+  (void)bytes.read<std::uint32_t>();  // where .eh_frame begins
+  const std::uint64_t count = bytes.read<std::uint32_t>();
   constexpr std::size_t pair = 8;
   if (form != 0x3b031b01 && form != 0x3b033b01) return std::nullopt;
   if (!bytes.good() || count * pair > bytes.rest().size() || count * pair + 12 > header_size) return std::nullopt;

@@ -27,6 +27,6 @@ std::optional<CallFrameEntry> find_entry(const LoadedBytes& bytes, Address heade
 
 // Takes a pointer from `bytes`. `encoding`: DW_EH_PE_* (LSB 5.0, table 10.5); nullopt for those that
 // linkers do not write. `is_length`: not relative to its place, whatever the encoding says.
-std::optional<Address> take_pointer(EncodedBytes& bytes, unsigned encoding, bool is_length = false);
+std::optional<Address> read_pointer(EncodedBytes& bytes, unsigned encoding, bool is_length = false);
 
 }  // namespace luaspy

@@ -19,7 +19,7 @@ class EncodedBytes {
   std::span<const std::byte> rest() const { return bytes_; }
 
   template <typename T>
-  T take() {
+  T read() {
     const std::span<const std::byte> bytes = skip(sizeof(T));
     return bytes.size() == sizeof(T) ? load<T>(bytes, 0) : T{};
   }
@@ -46,7 +46,7 @@ class EncodedBytes {
   std::uint64_t leb(unsigned& shift) {
     std::uint64_t value = 0;
     do {
-      last_ = take<std::uint8_t>();
+      last_ = read<std::uint8_t>();
       if (shift < 64) value |= std::uint64_t{last_ & 0x7fU} << shift, shift += 7;
     } while (good_ && (last_ & 0x80) != 0);
     return value;

@@ -97,7 +97,7 @@ std::vector<Unwinder::Range> Unwinder::functions(const Module& module) const {
   return ranges;
 }
 
-bool Unwinder::note_entry(Address entry) {
+bool Unwinder::add_entry(Address entry) {
   constexpr std::size_t limit = 1 << 16;
   return entries_.size() < limit && entries_.insert(entry).second;
 }

@@ -49,13 +49,13 @@ class Unwinder {
     Address start = 0, end = 0;  // [start, end); 0, 0 if unknown
   };
   // The function that contains `address`: by call frame information, else by symbols, else by the
-  // targets of direct calls and the entries passed to note_entry().
+  // targets of direct calls and the entries passed to add_entry().
   Range function(Address address) const;
   // All functions of a module, by the same sources, ascending.
   std::vector<Range> functions(const Module& module) const;
   // Adds the start of a function: Lua knows where its C functions start, which code without call
   // frame information does not show. True if the start is new.
-  bool note_entry(Address entry);
+  bool add_entry(Address entry);
   const Machine& machine() const { return machine_; }
   const std::set<Address>& entries() const { return entries_; }
 

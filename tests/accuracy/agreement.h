@@ -21,7 +21,7 @@ class Agreement {
   void look(const StackReader& reader, const StackReader::Finished& finished, const Registers& registers) {
     constexpr int rate = 16;  // libunwind costs time
     if (looks_++ % rate != 0) return;
-    for (const Address entry : reader.unwinder().entries()) reference_.note_entry(entry);
+    for (const Address entry : reader.unwinder().entries()) reference_.add_entry(entry);
     ++compared;
     frames += static_cast<std::int64_t>(finished.natives().size());
     // Modules may have been mapped and unmapped; and libunwind also uses what it has cached for a

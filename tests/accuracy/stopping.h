@@ -88,7 +88,7 @@ class Pieces {
     finished_ = finished;
     sample = finished->sample;
     agreement_.look(reader_, *finished, registers_);
-    reader_.settle();
+    reader_.refresh_if_stale();
     return true;
   }
 

@@ -24,18 +24,18 @@ bool Campaign::next() {
   return more;
 }
 
-void Campaign::tell(const char* what, const std::string& why) const {
+void Campaign::report(const char* what, const std::string& why) const {
   fmt::print(stderr, "{} in round {} of \"{}\", seed {}: {}\n", what, count_.rounds, fault_, options_.seed, why);
 }
 
 void Campaign::harmed(const std::string& why) {
   ++count_.harmed;
-  tell("HARMED", why);
+  report("HARMED", why);
 }
 
 void Campaign::lost(const std::string& why) {
   ++count_.lost;
-  tell("LOST", why);
+  report("LOST", why);
 }
 
 }  // namespace luaspy::faults

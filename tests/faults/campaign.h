@@ -46,7 +46,7 @@ class Campaign {
   bool chance(double probability) { return random(0, 1) < probability; }
 
  private:
-  void tell(const char* what, const std::string& why) const;
+  void report(const char* what, const std::string& why) const;
 
   Options options_;
   std::mt19937_64 random_;

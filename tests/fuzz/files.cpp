@@ -108,7 +108,7 @@ void raw(Bytes bytes) {
   std::istringstream file((more & 64) != 0 && !recording.empty() ? page_of_it.str() : recording);
   Result<Profile> profile = read_raw(file, shape, window, true);
   if (!profile) return expect_printable(profile.error().text, 1000, "an error");
-  profile->settle_names();
+  profile->resolve_names();
   if ((more & 128) != 0) {
     file.clear(), file.seekg(0);
     window.allocations = Unit::bytes;

@@ -132,7 +132,7 @@ void maps(Bytes bytes) {
   Detector detector;
   (void)detector.update(space, memory);
   Locator locator(own_machine());
-  locator.know(space);
+  locator.set_space(space);
   (void)locator.find_main_thread(memory, space);
   Address last = 0;
   for (const Mapping& mapping : space.mappings()) {

@@ -156,11 +156,11 @@ void heap(Bytes bytes) {
   std::vector<std::vector<ActiveState>> active = {look.joined.from.lua.active()};
   look.memory.bounded("coroutines", 8'000'000, most_bytes, [&] {
     Coroutines coroutines(look.memory, {.copy_bytes = 64 << 20, .walk = limits(), .most_coroutines = 1 << 10});
-    look.reader.know(space);
+    look.reader.set_space(space);
     look.reader.find_states(space);
-    coroutines.learn(space, look.reader.global_states());
+    coroutines.find(space, look.reader.global_states());
     coroutines.copy();
-    if (!coroutines.settle(active)) return;
+    if (!coroutines.confirm(active)) return;
     for (const StateReport& report : coroutines.report(look.reader.names(), image.stop)) {
       for (const CoroutineGroup& group : report.groups) {
         expect(group.count > 0 && group.stack.size() < 5000, "coroutines have bounded stacks");

@@ -13,7 +13,7 @@ constexpr std::int64_t ms = 1'000'000;
 
 TopCounts sample_counts() {
   FramedTable table(2000 * ms);
-  table.know_luajit();
+  table.set_luajit();
   const Frame main = native("main", "shop"), chunk = lua("main chunk", "/srv/shop/app/main.lua", 0, 30),
               discount = lua("discount", "/srv/shop/app/orders.lua", 11, 15);
   const Frame total = lua("total", "/srv/shop/app/orders.lua", 20, 22),

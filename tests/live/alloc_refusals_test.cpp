@@ -98,7 +98,7 @@ Trapped run_into_trap(Address expected) {
     REQUIRE(stop.outcome() == Stop::Outcome::pending);
     stop.expect_trap(expected);
     REQUIRE(::write(go[1], "", 1) == 1);
-    stop.arrive(system::wait_for(child, true));
+    stop.handle(system::wait_for(child, true));
     REQUIRE(stop.outcome() == Stop::Outcome::stopped);
     trapped.at = stop.registers().pc();
     trapped.by_own_signal = stop.by_own_signal();

@@ -40,10 +40,10 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
   while (!result.complete && result.tries < tries) {
     ++result.tries;
     const AddressSpace space = target_.process().address_space();
-    locator_.know(space);
+    locator_.set_space(space);
     locator_.find_states(target_.memory(), space, Locator::most_searched);
     const auto found = Clock::now();
-    coroutines_.learn(space, locator_.global_states());
+    coroutines_.find(space, locator_.global_states());
     result.learning = Clock::now() - found;
     std::vector<std::vector<ActiveState>> active(1);
     HeldThread held(target_, thread);
@@ -59,7 +59,7 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
     }
     result.stopped = held.resume();
     const auto copied = Clock::now();
-    result.complete = coroutines_.settle(active);
+    result.complete = coroutines_.confirm(active);
     result.states = coroutines_.report(names_, reader_.native_code());
     result.settling = Clock::now() - copied;
     result.bytes = coroutines_.copied_bytes();

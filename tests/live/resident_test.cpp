@@ -74,7 +74,7 @@ struct Look {
     Locator locator(own_machine());
     locator.try_rows(all_rows());
     const AddressSpace space = resident.address_space();
-    locator.know(space);
+    locator.set_space(space);
     locator.find_states(memory, space, Locator::most_searched);
     std::vector<LuaUse> all;
     for (const auto& [G, lua] : locator.global_states())

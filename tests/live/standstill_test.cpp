@@ -123,12 +123,12 @@ TEST_CASE("a stop that somebody else has heard of is taken, and the thread runs 
   REQUIRE(stop.outcome() == Stop::Outcome::pending);
   REQUIRE(system::wait_for(program.pid(), true).kind == system::WaitStatus::Kind::stopped);
   CHECK(Thread(program.pid(), program.pid()).state_letter() == 't');
-  CHECK(stop.take_unheard());
+  CHECK(stop.adopt_unreported());
   CHECK(stop.outcome() == Stop::Outcome::stopped);
   CHECK(stop.registers().pc() != 0);
   stop.resume();
   program.await("it runs", [&] { return Thread(program.pid(), program.pid()).state_letter() == 'R'; });
-  CHECK(!stop.take_unheard());
+  CHECK(!stop.adopt_unreported());
 }
 
 }  // namespace luaspy::live

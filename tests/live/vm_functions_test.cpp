@@ -34,7 +34,7 @@ Recognised recognise(const Running& running, const std::string& with_symbols, Kn
   REQUIRE(process);
   Target target(std::move(*process), std::chrono::seconds(2));
   TargetMap map(target.process(), target.memory(), known);
-  map.take(map.look());
+  map.update(map.look());
   map.find_luas();
   map.find_functions();
   REQUIRE(map.functions().cores().size() == 1);

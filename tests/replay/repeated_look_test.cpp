@@ -124,7 +124,7 @@ TEST_CASE("a function that cannot be read is tried once in each look", "[replay]
     repeated.live.gone = whole.code();
     for (int i = 0; i < 2; ++i) {
       (void)repeated.look();
-      CHECK(repeated.names().take_gone() == 1);
+      CHECK(repeated.names().drain_gone() == 1);
     }
     ++tried;
   }

@@ -89,7 +89,7 @@ class Looker {
       if (!is_there) return nullptr;
       finished = reader_.finish(look_, predicted_);
     }
-    reader_.settle();
+    reader_.refresh_if_stale();
     return finished;
   }
   const StackReader::Finished* look_cold() { return reader_.look(program_.registers()); }

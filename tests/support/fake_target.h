@@ -112,7 +112,7 @@ class FakeHost : public CpuSamplerHost {
   std::int64_t skipped() const override { return skipped_ticks; }
   void add_stop(int, std::int64_t) override {}
   void add_work(int, std::int64_t) override {}
-  void count_unheard() override { ++unheard; }
+  void count_unreported() override { ++unheard; }
   void count_from_elsewhere() override { ++from_elsewhere; }
   bool need(int cpu) override { return cpu >= 0 && cpu < cpus_; }
   bool need_other(int) override { return cpus_ > 1; }
@@ -156,7 +156,7 @@ class FakeLooks : public CpuTick::Looks {
     thread->ticks.account(moment, std::chrono::milliseconds(10), *thread->thread, &now, true, thread->unseen);
     asleep.push_back({thread.get(), moment.number, false});
   }
-  bool take_unheard(TrackedThread&, const TickMoment&) override { return went_unheard; }
+  bool adopt_unreported(TrackedThread&, const TickMoment&) override { return went_unheard; }
   std::optional<std::int64_t> counted_at() override { return own_counted; }
 
   std::vector<Look> stops, asleep;

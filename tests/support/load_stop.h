@@ -20,7 +20,7 @@ struct Outcome {
   Quality quality;
 };
 Outcome replay(const SavedStop& stop);
-// The same, but the stop keeps only what LuaInspector::touch() requests.
+// The same, but the stop keeps only what LuaInspector::prefetch() requests.
 Outcome replay_through_snapshot(const SavedStop& stop);
 
 }  // namespace luaspy::replay

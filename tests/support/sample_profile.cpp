@@ -103,7 +103,7 @@ Profile sample_profile(Unit unit) {
   }
   profile.add_loss(Loss::late, 2);
   profile.add_idle();
-  profile.settle_names();
+  profile.resolve_names();
   return profile;
 }
 
@@ -161,7 +161,7 @@ Profile kernel_profile() {
   Profile profile;
   profile.about = sample_about(Unit::nanoseconds);
   for (const Taken& taken : kernel_samples()) add_framed(profile, threads[taken.thread], taken.tick, taken.sample);
-  profile.settle_names();
+  profile.resolve_names();
   return profile;
 }
 

@@ -32,12 +32,12 @@ class Decoder {
         const bool with_immediate = result.opcode == 0x3a;
         next();
         read_modrm(result);
-        if (with_immediate) take(1);
+        if (with_immediate) read_signed(1);
         return finish(result);
       }
     }
     if (has_modrm(result)) read_modrm(result);
-    result.immediate = take(immediate_size(result, wide_operand));
+    result.immediate = read_signed(immediate_size(result, wide_operand));
     return finish(result);
   }
 
@@ -45,7 +45,7 @@ class Decoder {
   unsigned peek() const { return at_ < code_.size() ? std::to_integer<unsigned>(code_[at_]) : 0; }
   unsigned next() { return at_ < code_.size() ? std::to_integer<unsigned>(code_[at_++]) : (++at_, 0); }
 
-  std::int64_t take(std::size_t bytes) {
+  std::int64_t read_signed(std::size_t bytes) {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < bytes; ++i) value |= std::uint64_t{next()} << 8 * i;
     if (bytes == 0 || bytes == 8) return static_cast<std::int64_t>(value);
@@ -58,8 +58,8 @@ class Decoder {
     const unsigned mode = result.mode(), rm = result.modrm & 7;
     unsigned base = rm;
     if (mode != 3 && rm == 4) base = (result.sib = next()) & 7;
-    if (mode == 1) result.displacement = take(1);
-    else if (mode == 2 || (mode == 0 && base == 5)) result.displacement = take(4);
+    if (mode == 1) result.displacement = read_signed(1);
+    else if (mode == 2 || (mode == 0 && base == 5)) result.displacement = read_signed(4);
   }
 
   static bool has_modrm(const Instruction& instruction) {

@@ -24,7 +24,7 @@ class Follower {
       using Flow = Instruction::Flow;
       const Flow flow = instruction->flow();
       if (flow == Flow::branch || flow == Flow::jump)
-        note_target(static_cast<std::int64_t>(at) + instruction->immediate);
+        record_target(static_cast<std::int64_t>(at) + instruction->immediate);
       if (flow == Flow::jump || flow == Flow::end) {
         // The next instruction is reached from elsewhere: by a branch that was seen, or else from
         // the function's body.
@@ -37,7 +37,7 @@ class Follower {
   }
 
  private:
-  void note_target(std::int64_t target) {
+  void record_target(std::int64_t target) {
     if (target > 0) at_target_.emplace(static_cast<std::size_t>(target), shape_);
   }
 

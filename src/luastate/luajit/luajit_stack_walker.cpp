@@ -30,8 +30,8 @@ struct InnermostWords {
 
 // Touches the functions that a Lua stack refers to, including those being called, and their GCproto
 // with its first instruction. The stack grows upwards: the last ones are the innermost.
-void touch_functions(const Memory& memory, const LuajitLayout& layout, Address bottom, Address top,
-                     const KnownFunctions& known, ProtoList& protos) {
+void prefetch_functions(const Memory& memory, const LuajitLayout& layout, Address bottom, Address top,
+                        const KnownFunctions& known, ProtoList& protos) {
   std::array<std::uint64_t, 64> slots;
   std::array<Address, 128> last_found{};
   std::size_t found = 0;
@@ -47,11 +47,11 @@ void touch_functions(const Memory& memory, const LuajitLayout& layout, Address b
                                : may_be_called ? slot & 0xffffffff
                                                : 0;
       if (!plausible_pointer(function) || known.has(function)) continue;
-      memory.touch(function, layout.fn_f + 8u);
+      memory.prefetch(function, layout.fn_f + 8u);
       const Address pc = read_ref(memory, layout, function + layout.fn_pc).value_or(0);
       if (!plausible_pointer(pc, 4)) continue;
       const Address proto = pc - layout.pt_size;
-      memory.touch(proto, layout.pt_size + 4u);
+      memory.prefetch(proto, layout.pt_size + 4u);
       if (found == 0 || last_found[(found - 1) % last_found.size()] != proto)
         last_found[found++ % last_found.size()] = proto;
     }
@@ -63,8 +63,8 @@ void touch_functions(const Memory& memory, const LuajitLayout& layout, Address b
 // The functions that a trace has inlined are not on the Lua stack: they are among its constants.
 // Only the trace keeps them alive, so they are touched in the stop. `last` identifies the trace of
 // the look before: its functions have their names by now.
-void touch_inlined(const Memory& memory, const LuajitLayout& layout, Address trace, const KnownFunctions& known,
-                   ProtoList& protos, std::atomic<std::uint64_t>& last) {
+void prefetch_inlined(const Memory& memory, const LuajitLayout& layout, Address trace, const KnownFunctions& known,
+                      ProtoList& protos, std::atomic<std::uint64_t>& last) {
   constexpr std::uint32_t most = 256;        // constants; those that were made last come first
   constexpr int most_functions = 32;         // of the 64 that a ProtoList takes
   constexpr std::uint32_t ir_bias = 0x8000;  // REF_BIAS (lj_ir.h): constants lie below
@@ -96,10 +96,10 @@ void touch_inlined(const Memory& memory, const LuajitLayout& layout, Address tra
         memory.get<std::uint8_t>(object + layout.fn_gct) != luajit::gct_function)
       continue;
     ++functions;
-    memory.touch(object, layout.fn_f + 8u);
+    memory.prefetch(object, layout.fn_f + 8u);
     const Address pc = read_ref(memory, layout, object + layout.fn_pc).value_or(0);
     if (!plausible_pointer(pc, 4)) continue;
-    memory.touch(pc - layout.pt_size, layout.pt_size + 4u);
+    memory.prefetch(pc - layout.pt_size, layout.pt_size + 4u);
     protos.add(pc - layout.pt_size);
   }
 }
@@ -124,8 +124,8 @@ void LuajitStackWalker::read_fields(const Memory& stopped, const Registers& regi
 // Touches the whole used part of the Lua stack. L->base is often older than the interpreter's BASE,
 // which is in a register; a trace's base is in jit_base. Only the native frames show which of them
 // is right.
-void LuajitStackWalker::touch(const Locator::StoppedThread& thread, const ActiveState& activation,
-                              const WalkLimits& limits, const KnownFunctions& known, ProtoList& protos) const {
+void LuajitStackWalker::prefetch(const Locator::StoppedThread& thread, const ActiveState& activation,
+                                 const WalkLimits& limits, const KnownFunctions& known, ProtoList& protos) const {
   constexpr Address beyond = 8 * 256;  // a function has up to 250 slots (lj_def.h, LJ_MAX_SLOTS)
   constexpr Address most = 256 << 10;  // a deeper stack is walked in the stop
   const Memory& stopped = thread.memory;
@@ -133,15 +133,15 @@ void LuajitStackWalker::touch(const Locator::StoppedThread& thread, const Active
   LuajitState state;
   read_fields(stopped, thread.registers, thread.stack, activation, state);
   if (const std::uint64_t fields = exit_fields_; fields != 0) {
-    stopped.touch(activation.G + static_cast<std::uint32_t>(fields), sizeof(std::uint32_t));
-    stopped.touch(activation.G + (fields >> 32), sizeof(std::uint32_t));
+    stopped.prefetch(activation.G + static_cast<std::uint32_t>(fields), sizeof(std::uint32_t));
+    stopped.prefetch(activation.G + (fields >> 32), sizeof(std::uint32_t));
   }
   if (const Offset place = traces_.place(); state.has_jit_base && state.vmstate > 0 && place != no_field) {
     const Address all = read_ref(stopped, layout, activation.G + place).value_or(0);
     // vmstate is outdated for a moment when a trace is left; what it names then is read in vain.
     const auto number = static_cast<Address>(state.vmstate);
-    touch_inlined(stopped, layout, read_ref(stopped, layout, all + number * layout.ref_size).value_or(0), known, protos,
-                  last_trace_);
+    prefetch_inlined(stopped, layout, read_ref(stopped, layout, all + number * layout.ref_size).value_or(0), known,
+                     protos, last_trace_);
   }
   const WithMovedStack memory(stopped, layout, activation.L, state.moved);
   const Address saved_base = memory.get<Address>(activation.L + layout.L_base).value_or(0);
@@ -154,11 +154,11 @@ void LuajitStackWalker::touch(const Locator::StoppedThread& thread, const Active
   }
   if (!plausible_pointer(bottom) || top == 0) return;
   if (top - bottom <= most) {
-    memory.touch(bottom, std::min(top + beyond, limit) - bottom);
-    touch_functions(memory, layout, bottom, top + 8, known, protos);
+    memory.prefetch(bottom, std::min(top + beyond, limit) - bottom);
+    prefetch_functions(memory, layout, bottom, top + 8, known, protos);
     return;
   }
-  memory.touch(top - beyond, 2 * beyond);
+  memory.prefetch(top - beyond, 2 * beyond);
   read_cframes(memory, layout, activation.L, thread.stack.start, thread.stack.end(), state.cframes);
   LuaWalk walk;
   for (const Address base : {top, saved_base, state.jit_base}) {
@@ -193,8 +193,9 @@ const Trace* LuajitStackWalker::trace_at(const ActiveState& activation, Address 
   return traces_.find(luajit_layout_of(activation), activation.G, pc);
 }
 
-void LuajitStackWalker::settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
-                               const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) {
+void LuajitStackWalker::match_natives(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
+                                      const NativeFunctions& functions, const LookMemory& look,
+                                      const WalkLimits& limits) {
   auto& luajit = static_cast<LuajitState&>(*state.notes);
   const ActiveState& activation = state.activation;
   const LuajitLayout& layout = luajit_layout_of(activation);
@@ -214,7 +215,7 @@ void LuajitStackWalker::settle(RunningState& state, bool innermost, const std::v
 }
 
 Address LuajitStackWalker::pc(const ExecutedCall& call, Names&, const Memory&, const NativeFunctions&) {
-  return call.state.walk.calls[call.call].saved_pc;  // settle() has set it
+  return call.state.walk.calls[call.call].saved_pc;  // match_natives() has set it
 }
 
 bool LuajitStackWalker::read_start(const ActiveState& activation, const Trace& trace, LuaCall& start) const {

@@ -19,12 +19,12 @@ class LuajitStackWalker : public StackWalker {
   LuajitStackWalker(const Memory& live, const Machine& machine) : live_(live), machine_(machine), traces_(live) {}
 
   void forget() override { traces_.forget(); }
-  void touch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
-             const KnownFunctions& known, ProtoList& protos) const override;
+  void prefetch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
+                const KnownFunctions& known, ProtoList& protos) const override;
   // Reads only what decides where things are: the calls come with the native frames.
   void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
-  void settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
-              const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) override;
+  void match_natives(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
+                     const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) override;
   VmState vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
                    const NativeFunctions& functions) const override;
   Address pc(const ExecutedCall& call, Names& names, const Memory& stopped, const NativeFunctions& functions) override;
@@ -41,9 +41,9 @@ class LuajitStackWalker : public StackWalker {
   const Machine& machine_;
   Traces traces_;
   // How far above the global_State the fields are that say which exit a trace has taken: parent,
-  // then exitno << 32. 0: not known yet. Another thread may be in touch().
+  // then exitno << 32. 0: not known yet. Another thread may be in prefetch().
   std::atomic<std::uint64_t> exit_fields_ = 0;
-  mutable std::atomic<std::uint64_t> last_trace_ = 0;  // identifies the one whose functions touch() touched last
+  mutable std::atomic<std::uint64_t> last_trace_ = 0;  // identifies the one whose functions prefetch() touched last
 };
 
 }  // namespace luaspy

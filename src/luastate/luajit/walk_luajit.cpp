@@ -41,7 +41,7 @@ class Steps {
       outer = walker_.outer(frame, slot);
     }
     if (outer == 0) return Outcome::broken;
-    note_link(slot, frame);
+    record_link(slot, frame);
     if (outcome == Outcome::call) call.fresh = from_cframe_;
     walker_.go_to(outer);
     return outcome;
@@ -63,7 +63,7 @@ class Steps {
   }
 
   // Records what the frame's link says about the caller.
-  void note_link(const LuajitWalker::Slot& slot, Address frame) {
+  void record_link(const LuajitWalker::Slot& slot, Address frame) {
     from_cframe_ = walker_.ends_cframe(frame, slot);
     is_return_pc_ = slot.type() == frame_lua;
     pc_ = is_return_pc_ ? slot.link : slot.type() == frame_cont ? walker_.continuation_pc(frame, slot) : 0;

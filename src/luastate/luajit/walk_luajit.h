@@ -61,7 +61,7 @@ class WithMovedStack : public Memory {
   WithMovedStack(const Memory& memory, const LuajitLayout& layout, Address L, const MovedStack& moved)
       : memory_(memory), layout_(layout), L_(L), moved_(moved) {}
   bool read(Address address, std::span<std::byte> into) const override;
-  void touch(Address address, std::size_t size) const override { memory_.touch(address, size); }
+  void prefetch(Address address, std::size_t size) const override { memory_.prefetch(address, size); }
 
  private:
   const Memory& memory_;

@@ -5,9 +5,9 @@
 
 namespace luaspy {
 
-void PucStackWalker::touch(const Locator::StoppedThread& thread, const ActiveState& activation,
-                           const WalkLimits& limits, const KnownFunctions& known, ProtoList& protos) const {
-  touch_puc(thread.memory, puc_layout_of(activation), activation.L, limits, known, protos);
+void PucStackWalker::prefetch(const Locator::StoppedThread& thread, const ActiveState& activation,
+                              const WalkLimits& limits, const KnownFunctions& known, ProtoList& protos) const {
+  prefetch_puc(thread.memory, puc_layout_of(activation), activation.L, limits, known, protos);
 }
 
 void PucStackWalker::read(const LookMemory& look, bool, const WalkLimits& limits, RunningState& state) {
@@ -18,8 +18,8 @@ void PucStackWalker::read(const LookMemory& look, bool, const WalkLimits& limits
   static_cast<PucNotes&>(*state.notes).errorJmp = look.stopped.get<Address>(L + layout.L_errorJmp).value_or(0);
 }
 
-void PucStackWalker::settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
-                            const NativeFunctions& functions, const LookMemory& look, const WalkLimits&) {
+void PucStackWalker::match_natives(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
+                                   const NativeFunctions& functions, const LookMemory& look, const WalkLimits&) {
   if (innermost) correct_innermost_call(state, live_pc_, natives, functions, look.objects, live_);
 }
 
@@ -42,7 +42,7 @@ Address PucStackWalker::pc(const ExecutedCall& executed, Names& names, const Mem
   return live_pc_.pc(executed, prototype, stopped, functions);
 }
 
-void PucStackWalker::learn_pc(const NativeFrame& execute, const LuaCall& call, const Memory& stopped) {
+void PucStackWalker::confirm_pc(const NativeFrame& execute, const LuaCall& call, const Memory& stopped) {
   live_pc_.observe(execute, call, stopped);
 }
 

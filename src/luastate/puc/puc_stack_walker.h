@@ -14,15 +14,15 @@ class PucStackWalker : public StackWalker {
   // the reader.
   PucStackWalker(const Memory& live, const Machine& machine) : live_(live), live_pc_(machine) {}
 
-  void touch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
-             const KnownFunctions& known, ProtoList& protos) const override;
+  void prefetch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
+                const KnownFunctions& known, ProtoList& protos) const override;
   void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
-  void settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
-              const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) override;
+  void match_natives(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
+                     const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) override;
   VmState vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
                    const NativeFunctions& functions) const override;
   Address pc(const ExecutedCall& call, Names& names, const Memory& stopped, const NativeFunctions& functions) override;
-  void learn_pc(const NativeFrame& execute, const LuaCall& call, const Memory& stopped) override;
+  void confirm_pc(const NativeFrame& execute, const LuaCall& call, const Memory& stopped) override;
 
  private:
   const Memory& live_;

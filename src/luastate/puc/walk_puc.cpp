@@ -43,7 +43,7 @@ class Walker {
   bool relocating() const { return relocating_; }
 
   // Touches what read() needs from the stop for the call at `ci`. False if there is none.
-  bool touch(Address ci, const KnownFunctions& known, ProtoList& protos, Address& func) {
+  bool prefetch(Address ci, const KnownFunctions& known, ProtoList& protos, Address& func) {
     std::array<std::byte, 128> bytes;
     const auto fields = std::span(bytes).first(layout_.ci_size);
     if (!memory_.read(ci, fields)) return false;
@@ -51,10 +51,10 @@ class Walker {
     const Address closure = closure_in(func);
     if (closure == 0 || known.has(closure)) return true;
     const std::size_t two_upvalues = 2 * layout_.value_size;  // Names tells iterators apart by them
-    memory_.touch(closure, layout_.cclosure_upvalue + two_upvalues);
+    memory_.prefetch(closure, layout_.cclosure_upvalue + two_upvalues);
     const Address proto = memory_.get<Address>(closure + layout_.lclosure_p).value_or(0);
     if (!plausible_pointer(proto)) return true;
-    memory_.touch(proto, layout_.p_size);
+    memory_.prefetch(proto, layout_.p_size);
     protos.add(proto);
     return true;
   }
@@ -391,8 +391,8 @@ std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto) {
   return hash | 1;
 }
 
-void touch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits,
-               const KnownFunctions& known, ProtoList& protos) {
+void prefetch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits,
+                  const KnownFunctions& known, ProtoList& protos) {
   Walker walker(stopped, stopped, layout, L);
   if (!walker.open()) return;
   Address ci = walker.innermost(), func = 0, inner_func = 0;
@@ -402,16 +402,17 @@ void touch_puc(const Memory& stopped, const Layout& layout, Address L, const Wal
       if (!limits.count_left_out || i > std::size_t{count_limit}) break;
       continue;
     }
-    if (!walker.touch(ci, known, protos, func)) break;
+    if (!walker.prefetch(ci, known, protos, func)) break;
     // The caller's instruction says where the innermost call's function is: in one of at most 255
     // registers.
     if (i == 0) inner_func = func;
     const Address farthest = Address{layout.value_size} * 256;
-    if (i == 1) stopped.touch(func, inner_func > func && inner_func - func < farthest ? inner_func - func : farthest);
+    if (i == 1)
+      stopped.prefetch(func, inner_func > func && inner_func - func < farthest ? inner_func - func : farthest);
   }
   if ((ci == 0 || ci == walker.base()) && i <= limits.innermost + 1) return;
   ci = walker.inner(walker.base());
-  for (i = 0; i < limits.outermost && ci != 0 && walker.touch(ci, known, protos, func); ++i) ci = walker.inner(ci);
+  for (i = 0; i < limits.outermost && ci != 0 && walker.prefetch(ci, known, protos, func); ++i) ci = walker.inner(ci);
 }
 
 void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout, Address L, const WalkLimits& limits,

@@ -23,10 +23,10 @@ std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto);
 // In the stop: touches what a walk will need. That is the state, its CallInfos and its stack, which
 // change when the thread runs on; and the functions that are not `known`, which a collection may
 // free as soon as they have returned. Adds the Protos of the latter to `protos`, innermost first.
-void touch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits,
-               const KnownFunctions& known, ProtoList& protos);
+void prefetch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits,
+                  const KnownFunctions& known, ProtoList& protos);
 
-// Reads what it needs, within the limits. `stopped` has what touch_puc() touched; closures, Protos
+// Reads what it needs, within the limits. `stopped` has what prefetch_puc() touched; closures, Protos
 // and their code are read from `objects`, which has these and may read the rest after the stop.
 // `walk` is reused: its vector keeps its memory.
 void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout, Address L, const WalkLimits& limits,

@@ -92,7 +92,7 @@ Profile busy_profile(int samples) {
   }
   profile.about.duration_ns = at;
   profile.add_loss(Loss::late, 3);
-  profile.settle_names();
+  profile.resolve_names();
   return profile;
 }
 

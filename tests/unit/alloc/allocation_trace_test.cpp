@@ -25,8 +25,8 @@ struct Recorded {
   }
 
   HeapsnapshotAllocations trace(bool lines, const std::vector<LiveRecording::InUse>& in_use) {
-    bytes.settle_names();
-    objects.settle_names();
+    bytes.resolve_names();
+    objects.resolve_names();
     return allocation_trace(bytes, objects, lines, in_use);
   }
 };

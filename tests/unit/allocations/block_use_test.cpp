@@ -14,32 +14,32 @@ const Block a_block = {0x1000, 48, {}, true};
 TEST_CASE("most blocks of a place tell what the others of it are for", "[unit]") {
   LearnedUses uses;
   const LearnedUses::Place place = {0x10, 0x20};
-  CHECK(!uses.settle(place, a_block, {}).type);
+  CHECK(!uses.resolve(place, a_block, {}).type);
   const BlockUse function = {ObjectType::lua_function, false, a_block.address};
-  for (int i = 0; i < 3; ++i) (void)uses.settle(place, a_block, function);
-  const BlockUse settled = uses.settle(place, a_block, {});
+  for (int i = 0; i < 3; ++i) (void)uses.resolve(place, a_block, function);
+  const BlockUse settled = uses.resolve(place, a_block, {});
   CHECK(settled.type == ObjectType::lua_function);
   CHECK(settled.object == a_block.address);
   // It was freed, and is something else by now.
-  CHECK(uses.settle(place, a_block, {ObjectType::upvalue, false, a_block.address}).type == ObjectType::lua_function);
-  CHECK(!uses.settle({0x10, 0x21}, a_block, {}).type);
+  CHECK(uses.resolve(place, a_block, {ObjectType::upvalue, false, a_block.address}).type == ObjectType::lua_function);
+  CHECK(!uses.resolve({0x10, 0x21}, a_block, {}).type);
 }
 
 TEST_CASE("a place with several uses tells nothing", "[unit]") {
   LearnedUses uses;
   const LearnedUses::Place place = {0x10, 0x20};
   for (int i = 0; i < 10; ++i) {
-    CHECK(uses.settle(place, a_block, {ObjectType::table, true, 0x2000}).object == 0x2000);
-    (void)uses.settle(place, a_block, {ObjectType::thread, true, 0x3000});
+    CHECK(uses.resolve(place, a_block, {ObjectType::table, true, 0x2000}).object == 0x2000);
+    (void)uses.resolve(place, a_block, {ObjectType::thread, true, 0x3000});
   }
-  CHECK(!uses.settle(place, a_block, {}).type);
+  CHECK(!uses.resolve(place, a_block, {}).type);
 }
 
 TEST_CASE("the object of a part is not guessed", "[unit]") {
   LearnedUses uses;
   const LearnedUses::Place place = {0x10, 0x20};
-  for (int i = 0; i < 4; ++i) (void)uses.settle(place, a_block, {ObjectType::table, true, 0x2000});
-  const BlockUse settled = uses.settle(place, a_block, {});
+  for (int i = 0; i < 4; ++i) (void)uses.resolve(place, a_block, {ObjectType::table, true, 0x2000});
+  const BlockUse settled = uses.resolve(place, a_block, {});
   CHECK(settled.type == ObjectType::table);
   CHECK(settled.is_part);
   CHECK(settled.object == 0);
@@ -49,8 +49,8 @@ TEST_CASE("what Lua has told is believed", "[unit]") {
   LearnedUses uses;
   const LearnedUses::Place place = {0x10, 0x20};  // all objects of 5.4 are asked for at one place
   const Block string = {0x1000, 48, ObjectType::string, true}, table = {0x2000, 56, ObjectType::table, true};
-  for (int i = 0; i < 10; ++i) (void)uses.settle(place, string, {ObjectType::string, false, string.address});
-  CHECK(uses.settle(place, table, {ObjectType::table, false, table.address}).type == ObjectType::table);
+  for (int i = 0; i < 10; ++i) (void)uses.resolve(place, string, {ObjectType::string, false, string.address});
+  CHECK(uses.resolve(place, table, {ObjectType::table, false, table.address}).type == ObjectType::table);
   CHECK(is_same_type(ObjectType::c_function, ObjectType::lua_function));
   CHECK_FALSE(is_same_type(ObjectType::table, ObjectType::lua_function));
 }

@@ -15,15 +15,15 @@ TEST_CASE("numbers of 7 bits a byte are read as they were written", "[unit]") {
   for (const std::uint64_t number : numbers) put_varint(bytes, number);
   CHECK(bytes.size() == 1 + 1 + 1 + 2 + 2 + 2 + 3 + 10 + 10);
   auto next = bytes.cbegin();
-  for (const std::uint64_t number : numbers) CHECK(take_varint(next, bytes.cend()) == number);
+  for (const std::uint64_t number : numbers) CHECK(read_varint(next, bytes.cend()) == number);
   CHECK(next == bytes.cend());
-  CHECK(!take_varint(next, bytes.cend()));
+  CHECK(!read_varint(next, bytes.cend()));
 }
 
 TEST_CASE("a number that does not end is none", "[unit]") {
   const auto take = [](const std::string& bytes) {
     auto next = bytes.begin();
-    return take_varint(next, bytes.end());
+    return read_varint(next, bytes.end());
   };
   std::string bytes;
   put_varint(bytes, std::uint64_t{300});

@@ -32,8 +32,8 @@ AddressSpace one_mapping() {
 TEST_CASE("a copy has what was used, as it was in the stop") {
   Changing live;
   HeapCopy copy(live, 1 << 20);
-  copy.know(one_mapping());
-  copy.learn(true);
+  copy.set_space(one_mapping());
+  copy.start(true);
   const Address first = Changing::base + 8, far = Changing::base + 5 * HeapCopy::piece_size + 4096;
   CHECK(copy.get<Address>(first) == first);
   CHECK(copy.get<Address>(first + 512) == first + 512);
@@ -54,7 +54,7 @@ TEST_CASE("a copy has what was used, as it was in the stop") {
   CHECK_FALSE(copy.get<Address>(Changing::base + 9 * HeapCopy::piece_size));
   CHECK(copy.missing() == 2);
   // What was missing is learned.
-  copy.learn(false);
+  copy.start(false);
   copy.copy();
   copy.seal();
   CHECK(copy.get<Address>(far + HeapCopy::page_size) == far + HeapCopy::page_size + (1 << 25));
@@ -63,8 +63,8 @@ TEST_CASE("a copy has what was used, as it was in the stop") {
 TEST_CASE("until the stop ends single pages are added") {
   Changing live;
   HeapCopy copy(live, 1 << 20);
-  copy.know(one_mapping());
-  copy.learn(true);
+  copy.set_space(one_mapping());
+  copy.start(true);
   CHECK(copy.get<Address>(Changing::base));
   copy.copy();
   CHECK(copy.get<Address>(Changing::base + HeapCopy::page_size));
@@ -76,8 +76,8 @@ TEST_CASE("until the stop ends single pages are added") {
 TEST_CASE("a copy ends with the time that the stop has") {
   Changing live;
   HeapCopy copy(live, 1 << 20);
-  copy.know(one_mapping());
-  copy.learn(true);
+  copy.set_space(one_mapping());
+  copy.start(true);
   CHECK(copy.get<Address>(Changing::base));
   copy.end_at(std::chrono::steady_clock::now());
   CHECK(copy.get<Address>(Changing::base + HeapCopy::page_size));  // while it learns, nothing stands still
@@ -88,22 +88,22 @@ TEST_CASE("a copy ends with the time that the stop has") {
   CHECK_FALSE(copy.get<Address>(Changing::base));
   // Reads ask for the time now and then.
   copy.end_at(std::chrono::steady_clock::time_point::max());
-  copy.learn(false);
+  copy.start(false);
   copy.copy();
   copy.end_at(std::chrono::steady_clock::now());
   int reads = 0;
   while (copy.get<Address>(Changing::base) && reads < 10'000) ++reads;
   CHECK(reads < 1000);
   CHECK(copy.is_late());
-  copy.learn(false);
+  copy.start(false);
   CHECK(copy.get<Address>(Changing::base));
 }
 
 TEST_CASE("a copy has bounds") {
   Changing live;
   HeapCopy copy(live, 2 * HeapCopy::piece_size);
-  copy.know(one_mapping());
-  copy.learn(true);
+  copy.set_space(one_mapping());
+  copy.start(true);
   CHECK(copy.get<Address>(Changing::base));
   CHECK(copy.get<Address>(Changing::base + HeapCopy::piece_size));
   CHECK_FALSE(copy.get<Address>(Changing::base + 2 * HeapCopy::piece_size));
@@ -111,7 +111,7 @@ TEST_CASE("a copy has bounds") {
   // Nothing is read outside of mapped memory.
   const int before = live.reads;
   HeapCopy other(live, 1 << 20);
-  other.know(one_mapping());
+  other.set_space(one_mapping());
   CHECK_FALSE(other.get<Address>(Changing::base + Changing::size));
   CHECK_FALSE(other.get<Address>(Changing::base + Changing::size - 4));
   CHECK(live.reads == before + 1);

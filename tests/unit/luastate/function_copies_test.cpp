@@ -37,10 +37,10 @@ LuaCall call_of(const Lua& lua, const Memory& memory, Address proto) {
 TEST_CASE("functions are copied for the first looks, and as long as they are thrown away", "[function_copies]") {
   CopyPolicy policy;
   int looks = 0;
-  for (; policy.copies() && looks < 10'000; ++looks) policy.learn(false);
+  for (; policy.copies() && looks < 10'000; ++looks) policy.record(false);
   CHECK(looks == 64);
-  policy.learn(true);
-  for (looks = 0; policy.copies() && looks < 10'000; ++looks) policy.learn(looks == 500);
+  policy.record(true);
+  for (looks = 0; policy.copies() && looks < 10'000; ++looks) policy.record(looks == 500);
   CHECK(looks == 501 + 1024);
   policy.copy_always();
   CHECK(policy.copies());
@@ -117,12 +117,12 @@ TEST_CASE("a function that was freed has the name of its copy, also if another o
   CHECK(names.keep(first).alike == 2);
   CHECK(names.keep(second).replaced);
   CHECK(names.prototype(lua, call)->source == "@b.lua");
-  CHECK(names.take_gone() == 0);
+  CHECK(names.drain_gone() == 0);
   LuaCall gone = call;
   ++gone.mark;
   CHECK(names.prototype(lua, gone) == nullptr);
-  CHECK(names.take_gone() == 1);
-  CHECK(names.take_gone() == 0);
+  CHECK(names.drain_gone() == 1);
+  CHECK(names.drain_gone() == 0);
 }
 
 }  // namespace luaspy

@@ -1,4 +1,4 @@
-#include "luastate/puc/learn_number_types.h"
+#include "luastate/puc/find_number_types.h"
 
 #include <catch2/catch.hpp>
 
@@ -43,7 +43,7 @@ std::string number_text(std::string_view row_name, NumberTypes types, const Valu
 NumberTypes learned(const std::vector<std::pair<std::string, Image54::Tagged>>& math) {
   Image54 image;
   const Address G = image.state({{"math", image.fields(math)}});
-  return learn_number_types(image, Image54::lua(), G);
+  return find_number_types(image, Image54::lua(), G);
 }
 
 class CodeAt : public Memory {
@@ -109,7 +109,7 @@ TEST_CASE("the math library shows the types of numbers", "[unit]") {
     CHECK(learned({{"pi", {pi, integer}}, {"maxinteger", {most, number}}}) == NumberTypes{});
     CHECK(learned({}) == NumberTypes{});
     Image54 image;
-    CHECK(learn_number_types(image, Image54::lua(), image.state({})) == NumberTypes{});
+    CHECK(find_number_types(image, Image54::lua(), image.state({})) == NumberTypes{});
   }
   SECTION("a Lua is made for each pair of types, once") {
     Image54 image;

@@ -179,7 +179,7 @@ std::string file_of(const std::vector<std::string>& payloads, std::uint8_t versi
 // Checks that the profile is valid: everything that writers do with it works.
 std::int64_t looked_through(Result<Profile> profile) {
   if (!profile) return -1;
-  profile->settle_names();
+  profile->resolve_names();
   std::int64_t samples = 0;
   for (const auto& [id, amount] : profile->stack_counts()) {
     for (const FrameId frame : profile->stack(id)) CHECK(profile->frames().has(frame));
@@ -204,7 +204,7 @@ TEST_CASE("from a raw recording every format is what a recording would have writ
     Profile& direct = recorder.profile();
     Result<Profile> read_again = read(recorder.file(), shape);
     REQUIRE(read_again);
-    direct.settle_names(), read_again->settle_names();
+    direct.resolve_names(), read_again->resolve_names();
     for (const Format& format : formats()) {
       if (format.write == nullptr) continue;
       INFO(format.name);
@@ -245,7 +245,7 @@ TEST_CASE("a raw recording of bytes or objects is read as one", "[unit]") {
     Result<Profile> read_again = read(recorder.file());
     REQUIRE(read_again);
     CHECK(read_again->about.unit == unit);
-    direct.settle_names(), read_again->settle_names();
+    direct.resolve_names(), read_again->resolve_names();
     for (const Format& format : formats()) {
       if (format.write == nullptr) continue;
       INFO(format.name);

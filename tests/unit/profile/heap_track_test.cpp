@@ -22,19 +22,19 @@ HeapReading reading(std::int64_t bytes, std::uint8_t dead_white, CollectorPhase 
 
 TEST_CASE("heaps: only what has changed is a change, and an exchange of whites is a collection", "[unit]") {
   HeapChanges changes;
-  const auto first = changes.take(1, reading(100, 1));
+  const auto first = changes.observe(1, reading(100, 1));
   REQUIRE(first);
   CHECK(first->state == 0);
   CHECK(first->bytes == 100);
   CHECK(!first->collected);
-  CHECK(!changes.take(1, reading(100, 1)));
-  CHECK(changes.take(1, reading(100, 1, CollectorPhase::sweeping)));
-  const auto collected = changes.take(1, reading(100, 2, CollectorPhase::sweeping));
+  CHECK(!changes.observe(1, reading(100, 1)));
+  CHECK(changes.observe(1, reading(100, 1, CollectorPhase::sweeping)));
+  const auto collected = changes.observe(1, reading(100, 2, CollectorPhase::sweeping));
   REQUIRE(collected);
   CHECK(collected->collected);
   // Of another process, and another one of the same.
-  CHECK(changes.take(2, reading(100, 1))->state == 1);
-  CHECK(changes.take(1, reading(100, 1, CollectorPhase::pause, 0x2000))->state == 2);
+  CHECK(changes.observe(2, reading(100, 1))->state == 1);
+  CHECK(changes.observe(1, reading(100, 1, CollectorPhase::pause, 0x2000))->state == 2);
   REQUIRE(changes.states().size() == 3);
   CHECK(changes.states()[1].pid == 2);
   const std::vector<HeapChange> gone = changes.end(1);
@@ -46,7 +46,7 @@ TEST_CASE("heaps: only what has changed is a change, and an exchange of whites i
 TEST_CASE("heaps: their number is bounded", "[unit]") {
   HeapChanges changes;
   for (Address G = 1; G <= 2 * HeapChanges::most_states; ++G)
-    CHECK(changes.take(1, reading(1, 1, CollectorPhase::pause, 0x1000 * G)).has_value() ==
+    CHECK(changes.observe(1, reading(1, 1, CollectorPhase::pause, 0x1000 * G)).has_value() ==
           (G <= HeapChanges::most_states));
   CHECK(changes.states().size() == HeapChanges::most_states);
 }

@@ -175,18 +175,18 @@ TEST_CASE("names are settled anew as samples come", "[unit]") {
   Adder add(profile);
   const auto f = [](const char* name) { return sample_of({{Frame::Kind::lua, name, "a.lua", 5, 0}}); };
   add({1, "one"}, f("function"));
-  profile.settle_names();
+  profile.resolve_names();
   CHECK(profile.frames()[FrameId{0}].name == "function");
   for (int i = 0; i < 2; ++i) {
     add({1, "one"}, f("work"));
     add({1, "one"}, f("function"));
-    profile.settle_names();
+    profile.resolve_names();
     REQUIRE(profile.frames().size() == 2);
     CHECK(profile.frames()[FrameId{0}].name == "work");
     CHECK(profile.frames()[FrameId{1}].name == "work");
   }
   for (int i = 0; i < 3; ++i) add({1, "one"}, f("play"));
-  profile.settle_names();
+  profile.resolve_names();
   CHECK(profile.frames()[FrameId{0}].name == "play");
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("functions that begin on the same line are told apart by their prototy
   add({1, "lua"}, sample_of({function("function", 30)}));
   add({1, "lua"}, sample_of({function("function", 20)}));
   add({1, "lua"}, sample_of({function("function", 10)}));
-  profile.settle_names();
+  profile.resolve_names();
   const FunctionTable table = functions_of(profile, false);
   CHECK(table.texts == std::vector<std::string>{"alpha (a.lua:1)", "beta (a.lua:1)", "function (a.lua:1#3)",
                                                 "function (a.lua:1#2)", "function (a.lua:1)"});
@@ -241,7 +241,7 @@ TEST_CASE("a function keeps the name where it lives, and what callers call it do
     return frame;
   };
   const auto texts = [&] {
-    profile.settle_names();
+    profile.resolve_names();
     std::vector<std::string> all;
     for (const Frame& frame : profile.frames()) all.push_back(describe(frame, false));
     return all;

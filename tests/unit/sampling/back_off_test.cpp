@@ -13,7 +13,7 @@ int looks(BackOff& back_off, std::int64_t from, std::int64_t ticks, std::chrono:
   for (std::int64_t tick = from; tick < from + ticks; ++tick) {
     if (!back_off.is_due(tick, interval)) continue;
     ++count;
-    back_off.note(loss);
+    back_off.record(loss);
   }
   return count;
 }

@@ -69,7 +69,7 @@ TEST_CASE("system time that is lost in rounding is not 0", "[unit]") {
   for (pid_t pid = one; pid < one + 10; ++pid) {
     clock.born(pid);
     clock.runs_lua(pid);
-    clock.take(pid, {.ns = 98 * ms, .user_ns = 90 * ms, .system_ns = 0});
+    clock.record(pid, {.ns = 98 * ms, .user_ns = 90 * ms, .system_ns = 0});
     clock.read(pid);  // it is gone: the last reading stays
   }
   CHECK(clock.use(first_process, true).system_share == Approx(10.0 / 98));
@@ -78,7 +78,7 @@ TEST_CASE("system time that is lost in rounding is not 0", "[unit]") {
   CpuClock of_one;
   of_one.born(one);
   of_one.runs_lua(one);
-  of_one.take(one, {.ns = 10'000 * ms, .user_ns = 9700 * ms, .system_ns = 300 * ms});
+  of_one.record(one, {.ns = 10'000 * ms, .user_ns = 9700 * ms, .system_ns = 300 * ms});
   CHECK(of_one.use(first_process, false).system_share == Approx(0.031));
   // Nothing was read of what has run most of the time.
   of_one.born(without_lua);

@@ -228,7 +228,7 @@ TEST_CASE("tick: looks that fail in a row come less often, and those left out ar
   constexpr std::int64_t all = 100;
   for (std::int64_t number = 1; number <= all; ++number) {
     cpu.tick_after_running(thread, number);
-    if (static_cast<std::int64_t>(cpu.looks.stops.size()) > looks) thread->looks.note(Loss::unreadable);
+    if (static_cast<std::int64_t>(cpu.looks.stops.size()) > looks) thread->looks.record(Loss::unreadable);
     looks = static_cast<std::int64_t>(cpu.looks.stops.size());
   }
   CHECK(looks < 20);

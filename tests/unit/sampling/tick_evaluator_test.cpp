@@ -88,7 +88,7 @@ TEST_CASE("ticks that were only counted are handed on once", "[unit]") {
   const Tracked thread = recorded.add();
   UnseenTicks& unseen = thread->unseen;
   unseen.idle = 1, unseen.waited = 2, unseen.late = 3, unseen.elsewhere = 4, unseen.not_stopped = 5, unseen.in_vain = 6;
-  thread->looks.note(Loss::unreadable);
+  thread->looks.record(Loss::unreadable);
   recorded.evaluator.count(*thread);
   recorded.evaluator.count(*thread);
   const FakeSink& sink = recorded.sink;

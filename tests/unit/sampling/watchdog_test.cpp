@@ -36,7 +36,7 @@ TEST_CASE("urgencies are in the order in which the kernel prefers threads", "[un
 
 TEST_CASE("a thread that rests, or waits as long as threads of a busy machine do, is not late", "[unit]") {
   constexpr std::int64_t ms = 1'000'000, never = std::numeric_limits<std::int64_t>::max();
-  CHECK(!is_late(1000 * ms, never, false));  // Ward::rest()
+  CHECK(!is_late(1000 * ms, never, false));  // Ward::pause()
   CHECK(!is_late(1000 * ms, 1500 * ms, false));
   CHECK(!is_late(1000 * ms, 960 * ms, false));
   CHECK(is_late(1000 * ms, 959 * ms, false));

@@ -61,7 +61,7 @@ TEST_CASE("what one stop needed is one batch for the next", "[snapshot]") {
     CHECK(right(snapshot, 0x20ff0, 0x40));  // across pages
     CHECK(right(snapshot, 0x30008, 8));
     CHECK(right(snapshot, 0x30f08, 100));
-    snapshot.touch(0x50000, 0x3000);
+    snapshot.prefetch(0x50000, 0x3000);
     snapshot.close();
     CHECK(right(snapshot, 0x51234, 0x500));
     snapshot.predict(prediction);
@@ -156,7 +156,7 @@ TEST_CASE("whatever was predicted, what is read is right", "[snapshot]") {
     for (int i = 0; i < 50; ++i) {
       const Address address = from + random() % (to - from - 0x2100);
       const std::size_t size = 1 + random() % 0x2000;
-      if (random() % 2 == 0) snapshot.touch(address, size);
+      if (random() % 2 == 0) snapshot.prefetch(address, size);
       CHECK(right(snapshot, address, size));
     }
   }

@@ -22,7 +22,7 @@ bool settle(TargetMap& map) {
   if (!map.is_due()) return false;
   AddressSpace space = map.look();
   const bool new_code = map.has_new_code(space);
-  map.take(std::move(space));
+  map.update(std::move(space));
   if (new_code) map.find_luas();
   return true;
 }
@@ -42,13 +42,13 @@ TEST_CASE("code that no mapping explains is looked for less and less often", "[t
   TargetMap map(mapped, memory, known);
   CHECK(!settle(map));  // no unknown code was seen
   const std::vector<NativeFrame> frames = {frame_at(0x1000)};
-  map.note(frames);
+  map.observe(frames);
   CHECK(settle(map));
   CHECK(!settle(map));  // and none since then
   int looks = 0;
   constexpr int ticks = 1000;
   for (int tick = 0; tick < ticks; ++tick) {
-    map.note(frames);
+    map.observe(frames);
     looks += settle(map);
   }
   CHECK(looks > 10);
@@ -57,10 +57,10 @@ TEST_CASE("code that no mapping explains is looked for less and less often", "[t
   mapped.mappings.push_back({.start = 0x1000, .end = 0x2000, .readable = true, .executable = true});
   constexpr int longest_pause = 63;
   int waited = 0;
-  do map.note(frames);
+  do map.observe(frames);
   while (!settle(map) && ++waited <= longest_pause);
   CHECK(waited <= longest_pause);
-  map.note({frame_at(0x9000)});
+  map.observe({frame_at(0x9000)});
   CHECK(settle(map));
 }
 

@@ -90,7 +90,7 @@ TEST_CASE("a file name is typed, and written to or not", "[top]") {
   CHECK(view.press(key(TopKey::Kind::enter), counts) == TopView::Request::write);
   CHECK(view.file_name() == "a.q.svg");
   CHECK(!view.is_naming_file());
-  view.tell("written: a.q.svg");
+  view.show_message("written: a.q.svg");
   CHECK(drawn(view, counts, TopTarget(), {80, 24})[4].find("written: a.q.svg") != std::string::npos);
   view.press(key("o"), counts);
   CHECK(view.message().empty());

@@ -1,4 +1,4 @@
-#include "luastate/puc/learn_number_types.h"
+#include "luastate/puc/find_number_types.h"
 
 #include <array>
 #include <cmath>
@@ -101,7 +101,7 @@ NumberTypes of_values(const Memory& memory, const PucLua& lua, Address G) {
 
 }  // namespace
 
-NumberTypes learn_number_types(const Memory& memory, const PucLua& lua, Address G) {
+NumberTypes find_number_types(const Memory& memory, const PucLua& lua, Address G) {
   return completed(of_values(memory, lua, G), memory, lua, G);
 }
 
@@ -109,7 +109,7 @@ const Lua& PucLua::with_number_types(const Memory& memory, Address G) const {
   const bool has_integers = layout_.tag_integer != 0xff;
   const bool knows_integers = !has_integers || numbers_.integer != NumberTypes::Integer::unknown;
   if (numbers_.number != NumberTypes::Number::unknown && knows_integers) return *this;
-  const NumberTypes types = learn_number_types(memory, *this, G);
+  const NumberTypes types = find_number_types(memory, *this, G);
   if (types == numbers_) return *this;
   const std::lock_guard lock(mutex_);
   auto& numbered = numbered_[{types.number, types.integer}];
