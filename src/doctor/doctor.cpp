@@ -354,15 +354,15 @@ std::string lua_text(Session& session, const ThreadLooks& looks) {
   reader.find_states();
   std::string text = heading("Lua states, on stacks and in memory") + states_text(memory, reader);
   text += heading("The functions that execute Lua") + functions_text(reader);
-  const std::vector<const Lua*> chosen = reader.rows_to_try(), all = all_rows();
+  const std::vector<const Lua*> chosen = reader.layouts_to_try(), all = all_layouts();
   std::vector<RowTrial> on_stacks(all.begin(), all.end()), in_memory(all.begin(), all.end());
   for (const Address word : looks.words) try_word(memory, word, on_stacks);
-  text += heading(fmt::format("Rows tried on {} words of the threads' stacks (*: suggested by the files)",
+  text += heading(fmt::format("Layouts tried on {} words of the threads' stacks (*: suggested by the files)",
                               looks.words.size())) +
           trials_text(on_stacks, chosen);
   const std::uint64_t searched = try_memory(memory, reader.contents(), most_tried_bytes, in_memory);
   return text +
-         heading(fmt::format("Rows tried on what looks like a main thread in {} KiB of memory", searched / 1024)) +
+         heading(fmt::format("Layouts tried on what looks like a main thread in {} KiB of memory", searched / 1024)) +
          trials_text(in_memory, chosen);
 }
 

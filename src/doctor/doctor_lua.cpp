@@ -22,11 +22,11 @@ std::string address_text(const StackReader& reader, Address address) {
 std::string detection_text(const StackReader& reader) {
   std::string text = fmt::format("Searched {} files with code for a Lua core.\n", reader.searched().size());
   for (const LuaImage& image : reader.images()) {
-    text += fmt::format("{} in {} at {:#x}-{:#x}\n  recognised by \"{}\"{}\n  rows, best first:", image.name(),
+    text += fmt::format("{} in {} at {:#x}-{:#x}\n  recognised by \"{}\"{}\n  layouts, best first:", image.name(),
                         image.path, image.start, image.end, printable(image.ident),
                         image.certain ? "" : ", which programs without Lua may contain, too");
-    for (const Lua* const row : image.rows) text += fmt::format(" {};", row->name());
-    if (image.rows.empty()) text += " none; luaspy does not support it";
+    for (const Lua* const layout : image.layouts) text += fmt::format(" {};", layout->name());
+    if (image.layouts.empty()) text += " none; luaspy does not support it";
     text += '\n';
   }
   if (reader.images().empty()) {
@@ -81,34 +81,35 @@ std::string trials_text(const std::vector<RowTrial>& trials, const std::vector<c
 
 std::string functions_text(const StackReader& reader) {
   std::string text;
-  for (const NativeCode::CoreImage& core : reader.native_code().cores()) {
-    const Module* const module = reader.modules().find(core.start);
+  for (const NativeCode::VmImage& image : reader.native_code().vm_images()) {
+    const Module* const module = reader.modules().find(image.start);
     text += fmt::format("{} at {:#x}: ", module != nullptr ? printable(module->name()) : "an image that cannot be read",
-                        core.start);
-    if (core.vm) {
+                        image.start);
+    if (image.vm) {
       text += fmt::format(
           "LuaJIT's virtual machine is {} to {}; its C frame has {} bytes{}{}; {} sequences create or remove it; trace "
           "exit {}\n",
-          address_text(reader, core.vm->start), address_text(reader, core.vm->end), core.vm->frame_size,
-          core.vm->also_saved.empty() ? "" : ", saves ", core.vm->also_saved, core.vm->sequences.size(),
-          core.vm->trace_exit ? "found" : "not found");
+          address_text(reader, image.vm->start), address_text(reader, image.vm->end), image.vm->frame_size,
+          image.vm->also_saved.empty() ? "" : ", saves ", image.vm->also_saved, image.vm->sequences.size(),
+          image.vm->trace_exit ? "found" : "not found");
       continue;
     }
-    if (core.executes.empty()) {
+    if (image.executes.empty()) {
       text += "no function looks like a bytecode interpreter\n";
       continue;
     }
-    for (const Unwinder::Range& execute : core.executes) {
+    for (const Unwinder::Range& execute : image.executes) {
       std::vector<std::byte> code(execute.end - execute.start);
       const bool read = module != nullptr && module->read(execute.start, code);
       const std::optional<Symbol> symbol = module != nullptr ? module->symbol(execute.start) : std::nullopt;
       text += fmt::format("luaV_execute is {}, {} bytes, score {}, symbol {}; ", address_text(reader, execute.start),
                           code.size(), read ? interpreter_score(code) : 0, symbol ? printable(symbol->name) : "none");
     }
-    const auto known = std::ranges::find_if(core.collectors,
+    const auto known = std::ranges::find_if(image.collectors,
                                             [](const CollectorCode& collector) { return collector.step != 0; });
-    text += fmt::format("collector {}\n",
-                        known != core.collectors.end() ? "found at " + address_text(reader, known->step) : "not found");
+    text += fmt::format("collector {}\n", known != image.collectors.end()
+                                              ? "found at " + address_text(reader, known->step)
+                                              : "not found");
   }
   return text.empty() ? "No image with a Lua core, so none was looked for.\n" : text;
 }

@@ -49,7 +49,7 @@ class CoreLook {
   }
 
   Result<ProcessLook> look(const std::string& path) {
-    if (reader_.images().empty()) reader_.try_all_rows();
+    if (reader_.images().empty()) reader_.try_all_layouts();
     ProcessLook look;
     look.pid = core_.pid();
     look.command = core_.command();
@@ -94,7 +94,7 @@ class CoreLook {
   }
 
   Error no_lua(const std::string& path) const {
-    if (!reader_.images().empty() && reader_.rows_to_try().empty())
+    if (!reader_.images().empty() && reader_.layouts_to_try().empty())
       return {Cause::unsupported,
               fmt::format("{} has {}, which luaspy does not support.", path, reader_.images().front().name())};
     if (!reader_.images().empty())

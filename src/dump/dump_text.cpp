@@ -211,7 +211,7 @@ std::string to_text(const ProcessLook& look, bool with_coroutines, const Paint& 
   std::string text;
   const Out out(text, paint);
   fmt::format_to(out.to, "Process {}: {}\n", look.pid, printable(look.command, most_command));
-  if (look.core) print_core(out, *look.core, look.images.empty() ? look.rows : std::vector<std::string>{});
+  if (look.core) print_core(out, *look.core, look.images.empty() ? look.layouts : std::vector<std::string>{});
   for (const LuaImage& image : look.images) fmt::format_to(out.to, "{} in {}\n", image.name(), image.path);
   for (const ThreadLook& thread : look.threads) print_thread(out, thread);
   for (const StateReport& state : look.states) print_state(out, state, look, with_coroutines);

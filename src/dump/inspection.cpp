@@ -87,7 +87,7 @@ void complete(ProcessLook& look, Mode mode, SourceLines& sources, const StackRea
   }
   look.deadlocks = deadlocks(owners);
   look.images = reader.images();
-  look.rows = reader.lua().rows();
+  look.layouts = reader.lua().layout_names();
 }
 
 std::optional<Sample> Inspector::look_at(Thread& thread) {

@@ -50,8 +50,8 @@ struct ProcessLook {
   int pid = 0;
   std::string command;
   std::vector<LuaImage> images;
-  std::vector<std::string> rows;  // Luas whose states were seen
-  double time = 0;                // s since the first look
+  std::vector<std::string> layouts;  // Luas whose states were seen
+  double time = 0;                   // s since the first look
   std::vector<ThreadLook> threads;
   std::vector<std::vector<pid_t>> deadlocks;  // threads that wait for each other's mutexes, in rings
   // Source lines of the frames of coroutines, by file and line.

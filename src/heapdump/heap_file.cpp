@@ -277,7 +277,7 @@ Result<HeapSnapshot> read_heap_file(const std::string& path) {
   snapshot.of_one_instant = head->of_one_instant;
   for (auto& [entry, symbol] : head->functions) snapshot.code->add(entry, std::move(symbol));
   for (const Head::State& state : head->states) {
-    for (const Lua* const row : all_rows()) {
+    for (const Lua* const row : all_layouts()) {
       const Lua* const lua = row->name() == state.lua ? row->recognise_main(*image, state.main, state.G) : nullptr;
       if (lua == nullptr) continue;
       snapshot.states.push_back({state.G, lua});

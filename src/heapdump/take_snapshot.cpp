@@ -295,7 +295,7 @@ Result<HeapSnapshot> take_snapshot(const std::shared_ptr<const CoreFile>& core_f
   const CoreFile& core = *core_file;
   const auto shared = std::make_shared<ReaderOfCore>(core);
   StackReader& reader = shared->reader;
-  if (reader.images().empty()) reader.try_all_rows();
+  if (reader.images().empty()) reader.try_all_layouts();
   HeapSnapshot snapshot;
   snapshot.pid = core.pid();
   snapshot.command = core.command();

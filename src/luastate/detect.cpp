@@ -19,7 +19,7 @@ bool for_each_piece(const Memory& memory, const std::vector<ImagePart>& constant
   std::vector<std::byte> buffer;
   for (const ImagePart& range : constant) {
     for (Address at = range.start; at < range.end; at += chunk_size) {
-      buffer.resize(std::min<Address>(chunk_size + CoreSigns::overlap, range.end - at));
+      buffer.resize(std::min<Address>(chunk_size + LuaSigns::overlap, range.end - at));
       // Of a piece that can be read in part, as beyond the end of a file, that part counts.
       const std::size_t readable = memory.read_some(at, buffer);
       read = read && readable == buffer.size();
@@ -32,13 +32,13 @@ bool for_each_piece(const Memory& memory, const std::vector<ImagePart>& constant
 }
 
 std::vector<LuaIdent> search(const Memory& memory, const std::vector<ImagePart>& constant, bool& read) {
-  CoreSigns signs;
+  LuaSigns signs;
   read = for_each_piece(memory, constant,
                         [&](std::string_view piece, std::size_t size) { signs.look_at(piece, size); });
   if (signs.may_have_tables())
     (void)for_each_piece(memory, constant,
                          [&](std::string_view piece, std::size_t size) { signs.look_for_tables(piece, size); });
-  return signs.cores();
+  return signs.found();
 }
 
 constexpr int most_searches = 10;  // of an image that cannot be read as a whole; there may be a reason that stays
@@ -82,9 +82,9 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
     read = read && (is_known || has_all_constant_parts(memory, image.start, image.mapped));
     entry.in_vain = read || !found.empty() ? 0 : entry.in_vain + 1;
     if (file && read && !image.constant.empty()) known->emplace(*file, found);
-    for (const LuaIdent& core : found)
-      images_.push_back({printable(image.path, longest_path), image.start, image.end, core.version, core.text,
-                         core.strength == 3, rows_for(core.version), core.cores});
+    for (const LuaIdent& lua : found)
+      images_.push_back({printable(image.path, longest_path), image.start, image.end, lua.version, lua.text,
+                         lua.strength == 3, layouts_for(lua.version), lua.copies});
     changed |= !found.empty();
   }
   changed |= std::erase_if(images_, [&](const LuaImage& image) {
@@ -104,11 +104,11 @@ bool Detector::is_incomplete() const {
   return std::ranges::any_of(seen_, [](const Seen& entry) { return wants_again(entry.in_vain); });
 }
 
-std::vector<const Lua*> Detector::rows() const {
+std::vector<const Lua*> Detector::layouts() const {
   std::vector<const Lua*> all;
   for (const LuaImage& image : images_) {
-    for (const Lua* const row : image.rows) {
-      if (std::ranges::find(all, row) == all.end()) all.push_back(row);
+    for (const Lua* const layout : image.layouts) {
+      if (std::ranges::find(all, layout) == all.end()) all.push_back(layout);
     }
   }
   return all;

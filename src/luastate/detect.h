@@ -10,9 +10,9 @@
 
 #include "base/address_space.h"
 #include "base/file_version.h"
-#include "luastate/core_signs.h"
 #include "luastate/image_parts.h"
 #include "luastate/lua.h"
+#include "luastate/lua_signs.h"
 
 namespace luaspy {
 
@@ -28,10 +28,10 @@ struct LuaImage {
   // True: lua_ident itself was found, or something that only a core has. False: only a mention of the
   // series.
   bool certain = false;
-  // The row named by the version first, then the others of its series. LuaJIT: one for each size of
+  // The layout named by the version first, then the others of its series. LuaJIT: one for each size of
   // its references. Empty: luaspy does not read it.
-  std::vector<const Lua*> rows;
-  int cores = 1;  // how many of this version are linked into it
+  std::vector<const Lua*> layouts;
+  int copies = 1;  // how many of this version are linked into it
 };
 
 // Earlier results for files, shared by detectors of many processes.
@@ -50,8 +50,8 @@ class Detector {
   bool update(const AddressSpace& space, const Memory& memory, KnownImages* known = nullptr,
               const VersionOf& version_of = {});
   const std::vector<LuaImage>& images() const { return images_; }
-  // All rows worth trying on this process, best first.
-  std::vector<const Lua*> rows() const;
+  // All layouts worth trying on this process, best first.
+  std::vector<const Lua*> layouts() const;
   // Some image could not be read as a whole, as it was unmapped just then, perhaps: the next update() searches it
   // again, a few times at most.
   bool is_incomplete() const;

@@ -47,7 +47,7 @@ void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space
                                  const std::function<bool(const MainThread&)>& visit) const {
   constexpr std::size_t chunk = 1 << 20, most_gaps = 4096;
   Reach reach, short_reach;
-  for (const Lua* const row : rows_) (row->state().short_reference ? short_reach : reach).add(row->state());
+  for (const Lua* const layout : layouts_) (layout->state().short_reference ? short_reach : reach).add(layout->state());
   std::size_t read = 0, unreadable = 0;
   const std::vector<Mapping> searched = space.searched();
   Address largest = 0;
@@ -68,12 +68,12 @@ void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space
       for (std::size_t i = 0; i + 8 <= part.size(); i += 8) {
         const auto word = load<Address>(part, i);
         if (!reach.has(at + i, word) && !short_reach.has(at + i, word & 0xffff'ffff)) continue;
-        for (const Lua* const row : rows_) {
-          const StateFields& fields = row->state();
+        for (const Lua* const layout : layouts_) {
+          const StateFields& fields = layout->state();
           const Address L = at + i - fields.G;
           const Address G = fields.short_reference ? load<std::uint32_t>(part, i) : load<Address>(part, i);
           if (!fields.may_be_main(L, G)) continue;
-          const Lua* const lua = row->recognise_main(piece, L, G);
+          const Lua* const lua = layout->recognise_main(piece, L, G);
           if (lua != nullptr && !visit({L, G, lua})) return;
         }
       }
@@ -103,7 +103,7 @@ void Locator::find_states(const Memory& memory, const AddressSpace& space, std::
   });
   for (const auto& [L, G, lua] : found) {
     const Lua* now = lua;
-    for (int i = 0; i < looks && !known_.contains(G); ++i) {  // it may be known with a better row
+    for (int i = 0; i < looks && !known_.contains(G); ++i) {  // it may be known with a better layout
       if (now->is_open(memory, L, G)) known_[G] = now;
       else if (const Lua* const again = now->recognise_main(memory, L, G); again != nullptr) now = again;
     }

@@ -21,6 +21,8 @@
 #include "base/address_space.h"
 #include "base/registers.h"
 #include "luastate/lua.h"
+#include "luastate/seen_states.h"
+#include "luastate/state_memory.h"
 
 namespace luaspy {
 
@@ -39,14 +41,11 @@ class Locator {
   // `machine`: the target's; it must outlive this.
   explicit Locator(const Machine& machine) : machine_(machine) {}
 
-  // Rows to try on states of a global_State that was not seen before, best first.
-  void try_rows(std::vector<const Lua*> rows);
+  // Layouts to try on states of a global_State that was not seen before, best first.
+  void try_layouts(std::vector<const Lua*> layouts);
 
-  // The mappings, which say where a lua_State can be: in writable memory, and in private memory
-  // without a file that may become writable later (malloc/arena.c in glibc reserves an arena with
-  // PROT_NONE and makes it writable as it grows). Addresses outside of the known mappings are also
-  // tried, since memory is mapped all the time. Without a call to this, every address is tried.
-  void set_space(const AddressSpace& space);
+  // The mappings, which say where a lua_State can be (StateMemory).
+  void set_space(const AddressSpace& space) { places_.set_space(space); }
 
   // The words of the thread's stack from sp on. All other memory is read from `memory`.
   struct ThreadStack {
@@ -137,21 +136,16 @@ class Locator {
   void find_states(const Memory& memory, const AddressSpace& space, std::uint64_t most);
   static constexpr std::uint64_t most_searched = 1 << 30;  // where a second more would be too long
   const std::unordered_map<Address, const Lua*>& global_states() const { return known_; }
-  // Forgets which row each global state has: after an exec, or when walks fail.
+  // Forgets which layout each global state has: after an exec, or when walks fail.
   void forget();
 
  private:
+  class Scan;  // one locate()
   struct Candidate {
     Address L, G, anchor;
     const Lua* lua;
     bool unprotected;
   };
-  // An address that has been a state may become one again, whatever was there meanwhile. A hash
-  // table, since this is called for every word of every stack.
-  bool has_been_state(Address word) const { return seen_states_[slot_of(word)] == word; }
-  std::size_t slot_of(Address word) const;
-  void remember_state(Address word);
-  void forget_states();
   struct MainThread {
     Address L, G;
     const Lua* lua;
@@ -159,66 +153,26 @@ class Locator {
   // Calls `visit` for what looks like a main thread, until it returns false.
   void visit_main_threads(const Memory& memory, const AddressSpace& space, std::uint64_t most,
                           const std::function<bool(const MainThread&)>& visit) const;
-  bool observe(const Memory& memory, Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
-  bool is_met(Address word) const;
-  void leave_out(Address word);
-  void defer(Address word);
-  void collect(const Memory& memory, Unknown unknown);
-  void add_candidate(const Memory& memory, Address L, std::span<const std::byte> head);
-  const Lua* lua_of(const Memory& memory, Address L, std::span<const std::byte> head, Address& G);
-  bool worth_reading(Address word) const;
-  void record_unreadable(Address word);
 
-  struct Range {
-    Address start, end;
-    enum class Use : std::uint8_t {
-      no_data,
-      reserved,
-      writable
-      // reserved: not writable when the mappings were read, but may become so.
-    } use;
-  };
   const Machine& machine_;
-  const Range* range_of(Address word) const;
-  std::vector<Range> ranges_;  // ascending; neighbours with the same use are joined
-  // Pages of reserved ranges that could not be read. The number of looks before the next try
-  // doubles each time.
-  struct Unreadable {
-    Address page = 0;
-    std::uint64_t again_at = 0;  // the look at which to try again
-    unsigned failures = 0;
-  };
-  static constexpr std::size_t most_unreadable = 256;
-  // By hash of the page; the last of those with the same hash.
-  std::vector<Unreadable> unreadable_ = std::vector<Unreadable>(most_unreadable);
-  std::uint64_t looks_ = 0;
-  // Bounds of writable memory; highest_short_: of the part below 4 GiB.
-  Address lowest_ = 0, highest_ = ~Address{0}, highest_short_ = ~Address{0};
-  std::vector<const Lua*> rows_;
-  bool short_rows_ = false;                        // some row has 32-bit references
+  StateMemory places_;
+  std::vector<const Lua*> layouts_;
+  bool short_layouts_ = false;                     // some layout has 32-bit references
   bool short_states_ = false;                      // some state has 32-bit references
   std::unordered_map<Address, const Lua*> known_;  // by global_State
-  std::vector<Address> seen_states_;               // by hash; 0: none
-  std::size_t seen_count_ = 0;
-  std::uint64_t generation_ = 1;  // of seen_states_
-  Mentions mentions_;
-  static constexpr int most_doubts = 100;
+  SeenStates seen_;
   // The last look saw what looked like a state of an unknown global_State, but did not fit.
-  bool doubtful_ = false;
-  int doubts_left_ = most_doubts;
-  bool asks_again_ = false;                   // the current locate(), because of that
-  std::vector<Address> chunk_;                // words to read next
-  std::vector<Address>* deferred_ = nullptr;  // of the current locate()
-  LeftOut left_out_;
-  // What the current locate() may still do: words that it compares with known states, known states
-  // that it reads, states of unknown global_States that it recognises, other words that it reads; and
-  // how many words it keeps for find_missed().
-  struct Room {
-    std::size_t words = 0, known = 0, strange = 0, unknown = 0, deferred = 0, left_out = 0;
-  };
-  static const Room complete_room, bounded_room;
-  Room room_;
+  struct Doubt {
+    static constexpr int most = 100;
+    bool pending = false;
+    int left = most;
+  } doubt_;
+
+  // Of the last locate(). The first two are empty between calls, and keep their memory.
+  std::vector<Address> chunk_;  // words to read next
   std::vector<Candidate> candidates_;
+  Mentions mentions_;
+  LeftOut left_out_;
   std::vector<ActiveState> unprotected_;
   bool guessed_ = false;
 };

@@ -1,6 +1,6 @@
 #pragma once
 // A Lua: where its objects keep what, and how they are read. There is a PucLua (puc/puc_lua.h) for
-// each row of offsets, and a LuajitLua (luajit/luajit_lua.h) for each LuaJIT whose offsets were
+// each layout of offsets, and a LuajitLua (luajit/luajit_lua.h) for each LuaJIT whose offsets were
 // found. luas.h makes both; everything else in luastate/ asks a Lua.
 //
 // A Lua has five facets, and whoever needs only one takes that: a Lua converts to each of them. They

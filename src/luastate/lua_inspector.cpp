@@ -17,12 +17,12 @@ LuaInspector::LuaInspector(const Memory& live, const Memory& objects, WalkLimits
       readers_(make_stack_walkers(live, objects, machine)),
       limits_(limits) {}
 
-void LuaInspector::try_rows(std::vector<const Lua*> rows) {
+void LuaInspector::try_layouts(std::vector<const Lua*> layouts) {
   locator_.forget();
   for (const auto& reader : readers_) reader->forget();
   known_functions_.clear();
   seen_.clear();
-  locator_.try_rows(std::move(rows));
+  locator_.try_layouts(std::move(layouts));
 }
 
 void LuaInspector::locate(const Locator::StoppedThread& thread, const Locator::LastLook& last, bool all,
@@ -193,10 +193,10 @@ std::vector<HeapReading> LuaInspector::heaps(const Walked& walked, const Memory&
   return heaps;
 }
 
-std::vector<std::string> LuaInspector::rows() const {
+std::vector<std::string> LuaInspector::layout_names() const {
   std::vector<std::string> names;
-  for (const auto& [G, row] : seen_) {
-    const std::string name = row->name();
+  for (const auto& [G, layout] : seen_) {
+    const std::string name = layout->name();
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return names;

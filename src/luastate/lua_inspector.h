@@ -26,8 +26,8 @@ class LuaInspector {
   // since the look began. `machine`: its processor. They must outlive the reader.
   LuaInspector(const Memory& live, const Memory& objects, WalkLimits limits, const Machine& machine);
 
-  // Sets the rows to try, best first. Forgets what was known about states.
-  void try_rows(std::vector<const Lua*> rows);
+  // Sets the layouts to try, best first. Forgets what was known about states.
+  void try_layouts(std::vector<const Lua*> layouts);
 
   // The currently known mappings of the target, which say where a lua_State can be.
   void set_space(const AddressSpace& space) { locator_.set_space(space); }
@@ -101,7 +101,7 @@ class LuaInspector {
   bool saw_state() const { return !seen_.empty(); }
   // Searches all of the target's writable memory for a main thread.
   bool finds_state(const AddressSpace& space) const { return locator_.find_main_thread(names_.memory(), space) != 0; }
-  std::vector<std::string> rows() const;  // "Lua 5.4.3-5.4.9": the rows used by the states seen
+  std::vector<std::string> layout_names() const;  // "Lua 5.4.3-5.4.9": the layouts used by the states seen
 
  private:
   WalkLimits limits_of(std::size_t state) const;  // `state` counts from the innermost

@@ -13,41 +13,41 @@ namespace luaspy {
 
 namespace {
 
-// Hardly any program has values of another size: their rows are tried when no other row fits.
-bool is_usual(const Lua* row) {
+// Hardly any program has values of another size: their layouts are tried when no other layout fits.
+bool is_usual(const Lua* layout) {
   constexpr std::size_t usual = 16;
-  return row->slot_size() == usual;
+  return layout->slot_size() == usual;
 }
 
 }  // namespace
 
-std::vector<const Lua*> rows_for(const std::string& version) {
-  std::vector<const Lua*> rows;
+std::vector<const Lua*> layouts_for(const std::string& version) {
+  std::vector<const Lua*> layouts;
   if (version.starts_with("LuaJIT")) {
-    rows.assign(luajit_luas().begin(), luajit_luas().end());
-    return rows;
+    layouts.assign(luajit_luas().begin(), luajit_luas().end());
+    return layouts;
   }
   const std::string_view series = std::string_view(version).substr(0, 3);
   const int patch = version.size() == 5 ? version[4] - '0' : -1;
-  for (const PucLua* const row : puc_luas()) {
-    if (row->layout().series == series || series == "5.?") rows.push_back(row);
+  for (const PucLua* const lua : puc_luas()) {
+    if (lua->layout().series == series || series == "5.?") layouts.push_back(lua);
   }
-  // Newest first, but the row named by the version before all others. A release newer than every
-  // row gets the newest row.
-  std::ranges::reverse(rows);
-  std::stable_partition(rows.begin(), rows.end(), [&](const Lua* row) {
-    const Layout& layout = *puc_layout(*row);
+  // Newest first, but the layout named by the version before all others. A release newer than every
+  // layout gets the newest layout.
+  std::ranges::reverse(layouts);
+  std::stable_partition(layouts.begin(), layouts.end(), [&](const Lua* lua) {
+    const Layout& layout = *puc_layout(*lua);
     return patch >= layout.first_patch && patch <= layout.last_patch;
   });
-  std::stable_partition(rows.begin(), rows.end(), is_usual);
-  return rows;
+  std::stable_partition(layouts.begin(), layouts.end(), is_usual);
+  return layouts;
 }
 
-std::vector<const Lua*> all_rows() {
-  std::vector<const Lua*> rows(puc_luas().rbegin(), puc_luas().rend());
-  std::stable_partition(rows.begin(), rows.end(), is_usual);
-  rows.insert(rows.end(), luajit_luas().begin(), luajit_luas().end());
-  return rows;
+std::vector<const Lua*> all_layouts() {
+  std::vector<const Lua*> layouts(puc_luas().rbegin(), puc_luas().rend());
+  std::stable_partition(layouts.begin(), layouts.end(), is_usual);
+  layouts.insert(layouts.end(), luajit_luas().begin(), luajit_luas().end());
+  return layouts;
 }
 
 std::array<std::unique_ptr<StackWalker>, lua_kinds> make_stack_walkers(const Memory& live, const Memory& objects,

@@ -12,12 +12,12 @@
 
 namespace luaspy {
 
-// The rows for a version string of an image ("5.4.4", "5.4", "5.?", "LuaJIT 2.1.0-beta3"), best
+// The layouts for a version string of an image ("5.4.4", "5.4", "5.?", "LuaJIT 2.1.0-beta3"), best
 // first; none for Luau. They live as long as luaspy.
-std::vector<const Lua*> rows_for(const std::string& version);
+std::vector<const Lua*> layouts_for(const std::string& version);
 
-// All rows, the newest series first: for a process whose files cannot be read.
-std::vector<const Lua*> all_rows();
+// All layouts, the newest series first: for a process whose files cannot be read.
+std::vector<const Lua*> all_layouts();
 
 // A reader of each kind, for one target. `live`: its memory as it is now. `objects`: the same, but
 // it may keep what was read since the look began. `machine`: its processor. All must outlive the

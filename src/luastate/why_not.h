@@ -1,5 +1,5 @@
 #pragma once
-// Why no Lua is found: tries each row on everything that looks a little like a lua_State, and
+// Why no Lua is found: tries each layout on everything that looks a little like a lua_State, and
 // counts the checks that fail. For a report about a process (doctor.h); sampling does not use this.
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace luaspy {
 
-// A row, and the results at the places where it was tried.
+// A layout, and the results at the places where it was tried.
 struct RowTrial {
   struct Failures {
     std::int64_t count = 0;
@@ -27,7 +27,7 @@ struct RowTrial {
   void add(Address L, const char* why_not);
 };
 
-// Tries what `word` points at with each row that finds the type of a thread there.
+// Tries what `word` points at with each layout that finds the type of a thread there.
 void try_word(const Memory& memory, Address word, std::span<RowTrial> trials);
 
 // Tries every place in writable memory that is laid out like a main thread and its global_State,

@@ -30,7 +30,7 @@ struct Metadata {
   std::string command;     // the target's
   std::string executable;  // its path
   std::int64_t pid = 0;
-  std::vector<std::string> luas;  // from LuaInspector::rows()
+  std::vector<std::string> luas;  // from LuaInspector::layout_names()
   bool lua_mapped = false;        // a file with a Lua core that luaspy can read is mapped, even if no state was seen
   std::string mode = "merged";    // RecordOptions::mode
   double rate = 0;                // asked for, Hz

@@ -102,10 +102,11 @@ void count_states(LuaProcess& process, const AddressSpace& space) {
   constexpr std::int64_t most_time = 500'000'000;  // ns
   const std::int64_t end = own_cpu_time() + most_time;
   const LiveMemory memory(process.pid);
-  std::vector<const Lua*> rows;
-  for (const LuaImage& image : process.images) rows.insert(rows.end(), image.rows.begin(), image.rows.end());
+  std::vector<const Lua*> layouts;
+  for (const LuaImage& image : process.images)
+    layouts.insert(layouts.end(), image.layouts.begin(), image.layouts.end());
   Locator locator(own_machine());
-  locator.try_rows(rows);
+  locator.try_layouts(layouts);
   Address left = most;
   std::byte probe[1];
   bool readable = false;
@@ -127,14 +128,14 @@ void count_states(LuaProcess& process, const AddressSpace& space) {
       mapping.start = next;
       if (L == 0) continue;
       ++*process.states;
-      for (const Lua* const row : rows) {
+      for (const Lua* const layout : layouts) {
         Locator one(own_machine());
-        one.try_rows({row});
+        one.try_layouts({layout});
         Mapping around = mapping;
         around.start = L, around.end = L + 4096;
         if (one.find_main_thread(memory, AddressSpace({around})) != L) continue;
-        const std::string name = row->name();
-        if (std::ranges::find(process.rows, name) == process.rows.end()) process.rows.push_back(name);
+        const std::string name = layout->name();
+        if (std::ranges::find(process.layouts, name) == process.layouts.end()) process.layouts.push_back(name);
         break;
       }
     }

@@ -28,7 +28,7 @@ struct LuaProcess {
   std::optional<std::size_t> states;  // how many global states it has; nullopt if that was not requested, or its memory
                                       // cannot be read
   bool states_complete = false;       // all of its memory was searched
-  std::vector<std::string> rows;      // "Lua 5.4.3-5.4.9": how they are read
+  std::vector<std::string> layouts;   // "Lua 5.4.3-5.4.9": how they are read
 };
 
 // Processes that could not be looked at, for one reason.

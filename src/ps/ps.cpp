@@ -70,7 +70,7 @@ std::string to_json(const LuaProcesses& found, bool states) {
     if (states) {
       entry["states"] = process.states ? Json(*process.states) : Json();
       entry["states_complete"] = process.states_complete;
-      entry["rows"] = process.rows;
+      entry["rows"] = process.layouts;
     }
     json["processes"].push_back(std::move(entry));
   }

@@ -30,7 +30,7 @@ void describe_program(ProcessTree& tree, Metadata& about) {
 }
 
 void describe_luas(ProcessTree& tree, Metadata& about) {
-  about.luas = tree.rows();
+  about.luas = tree.layout_names();
   about.lua_mapped = tree.has_lua();
 }
 

@@ -79,7 +79,7 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
   const CopyingMemory copying(both, stop.memory);
   LuaInspector reader(copying, copying, WalkLimits{.count_left_out = true}, map.machine());
   Located located;
-  reader.try_rows(map.detector().rows());
+  reader.try_layouts(map.detector().layouts());
   {
     const HeldThread held(target, std::make_shared<Thread>(target.process().pid(), tid));
     stop.registers = held.registers();

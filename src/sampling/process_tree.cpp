@@ -135,7 +135,8 @@ ProcessTree::Sessions::iterator ProcessTree::drop(Sessions::iterator session) {
   cpu_.read((*session)->target().process().pid());
   if (before_drop_) before_drop_(**session);
   had_lua_ |= has_readable(**session);
-  std::ranges::copy((*session)->sampler().reader().lua().rows(), std::inserter(rows_, rows_.end()));
+  std::ranges::copy((*session)->sampler().reader().lua().layout_names(),
+                    std::inserter(layout_names_, layout_names_.end()));
   if (session->get() == target_) ended_target_ = std::move(*session);
   return sessions_.erase(session);
 }
@@ -231,7 +232,7 @@ bool ProcessTree::becomes_session(pid_t pid, Candidate& candidate) {
   const LiveMemory memory(pid);
   detector.update(process->address_space(), memory, &sampler_.known_files->images,
                   [&](const Mapping& mapping) { return process->file_version(mapping); });
-  if (detector.rows().empty()) {
+  if (detector.layouts().empty()) {
     cpu_.runs_other(pid);
     return false;
   }
@@ -272,11 +273,11 @@ std::vector<pid_t> ProcessTree::survivors() {
   return {all.begin(), all.end()};
 }
 
-std::vector<std::string> ProcessTree::rows() const {
-  std::set<std::string> rows = rows_;
+std::vector<std::string> ProcessTree::layout_names() const {
+  std::set<std::string> layouts = layout_names_;
   for (const auto& session : sessions_)
-    std::ranges::copy(session->sampler().reader().lua().rows(), std::inserter(rows, rows.end()));
-  return {rows.begin(), rows.end()};
+    std::ranges::copy(session->sampler().reader().lua().layout_names(), std::inserter(layouts, layouts.end()));
+  return {layouts.begin(), layouts.end()};
 }
 
 bool ProcessTree::has_lua() const {

@@ -50,8 +50,8 @@ class ProcessTree {
   std::vector<pid_t> survivors();
   // Waits for the target's own exit status if luaspy has started it; otherwise 0.
   int wait_for_exit() { return target_->wait_for_exit(); }
-  // The Lua versions that were seen, as in LuaInspector::rows(); each once.
-  std::vector<std::string> rows() const;
+  // The Lua versions that were seen, as in LuaInspector::layout_names(); each once.
+  std::vector<std::string> layout_names() const;
   // Whether any of its processes maps, or has mapped until it ended, a file with a Lua core that
   // luaspy can read.
   bool has_lua() const;
@@ -92,9 +92,9 @@ class ProcessTree {
   CpuClock cpu_;
   std::set<pid_t> may_be_gone_;  // processes of which a thread has ended
   std::map<pid_t, Candidate> candidates_;
-  std::set<pid_t> unfollowed_;  // descendants, if they are not followed
-  std::set<std::string> rows_;  // of sessions that have ended
-  bool had_lua_ = false;        // one of them had
+  std::set<pid_t> unfollowed_;          // descendants, if they are not followed
+  std::set<std::string> layout_names_;  // of sessions that have ended
+  bool had_lua_ = false;                // one of them had
   system::Clock::time_point find_at_{}, ask_program_at_{}, ask_program_until_{};
   std::function<void(Session&)> before_drop_;
 };

@@ -129,7 +129,7 @@ Result<void> Session::await_lua() {
 }
 
 bool Session::has_readable_lua() {
-  return std::ranges::any_of(sampler_.reader().images(), [](const LuaImage& image) { return !image.rows.empty(); });
+  return std::ranges::any_of(sampler_.reader().images(), [](const LuaImage& image) { return !image.layouts.empty(); });
 }
 
 Result<void> Session::check_lua() {

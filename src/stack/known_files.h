@@ -11,7 +11,7 @@ namespace luaspy {
 struct KnownFiles {
   KnownImages images;
   KnownSymbols symbols;
-  NativeCode::KnownCores cores;
+  NativeCode::KnownVmImages vm_images;
 };
 
 }  // namespace luaspy

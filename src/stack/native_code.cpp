@@ -9,78 +9,82 @@
 
 namespace luaspy {
 
-// The same core where the file is mapped at another address, in another process.
-NativeCode::CoreImage NativeCode::moved(CoreImage core, Address to) {
-  const Address by = to - core.start;  // modulo 2^64
-  core.start += by, core.end += by;
-  for (std::vector<Unwinder::Range>* const ranges : {&core.own, &core.executes}) {
+// The same VM image where the file is mapped at another address, in another process.
+NativeCode::VmImage NativeCode::moved(VmImage image, Address to) {
+  const Address by = to - image.start;  // modulo 2^64
+  image.start += by, image.end += by;
+  for (std::vector<Unwinder::Range>* const ranges : {&image.own, &image.executes}) {
     for (Unwinder::Range& range : *ranges) range.start += by, range.end += by;
   }
-  for (CollectorCode& collector : core.collectors) {
+  for (CollectorCode& collector : image.collectors) {
     collector.step += by;
     for (Address& function : collector.functions) function += by;
   }
-  if (core.vm) {
-    core.vm->start += by, core.vm->end += by;
-    for (VmCode::Sequence& sequence : core.vm->sequences) sequence.start += by, sequence.end += by;
-    if (core.vm->trace_exit) core.vm->trace_exit->return_address += by;
+  if (image.vm) {
+    image.vm->start += by, image.vm->end += by;
+    for (VmCode::Sequence& sequence : image.vm->sequences) sequence.start += by, sequence.end += by;
+    if (image.vm->trace_exit) image.vm->trace_exit->return_address += by;
   }
   std::unordered_map<Address, std::string_view> recognised;
-  for (const auto& [start, name] : core.recognised) recognised.emplace(start + by, name);
-  core.recognised = std::move(recognised);
-  return core;
+  for (const auto& [start, name] : image.recognised) recognised.emplace(start + by, name);
+  image.recognised = std::move(recognised);
+  return image;
 }
 
-void NativeCode::update(const std::vector<LuaImage>& images, KnownCores& known, const VersionOf& version_of) {
+void NativeCode::update(const std::vector<LuaImage>& images, KnownVmImages& known, const VersionOf& version_of) {
   constexpr std::size_t most_known = 256;
-  cores_.clear();
+  vm_images_.clear();
   described_.clear();
   judged_.assign(most_judged, {});
   ++descriptions_;
   std::vector<Address> seen;
   for (const LuaImage& image : images) {
-    if (image.rows.empty() || std::ranges::find(seen, image.start) != seen.end()) continue;
+    if (image.layouts.empty() || std::ranges::find(seen, image.start) != seen.end()) continue;
     seen.push_back(image.start);
     const Module* const module = modules_.find(image.start);
     if (module == nullptr) {
-      cores_.push_back({image.start, image.end, {}, {}, {}, {}, {}, {}});
+      vm_images_.push_back({image.start, image.end, {}, {}, {}, {}, {}, {}});
       continue;
     }
-    // Merging needs a core's symbols, sometimes while a thread is stopped: read them now.
+    // Merging needs a VM image's symbols, sometimes while a thread is stopped: read them now.
     (void)module->symbol(image.start);
     const std::optional<FileVersion> file = module->has_file() ? version_of(image.start) : std::nullopt;
     const auto found = file ? known.find(*file) : known.end();
     if (found != known.end()) {
-      cores_.push_back(moved(found->second, image.start));
+      vm_images_.push_back(moved(found->second, image.start));
       continue;
     }
-    cores_.push_back(find_core(image, *module, images));
+    vm_images_.push_back(find_vm_image(image, *module, images));
     if (known.size() >= most_known) known.clear();
-    if (file) known.emplace(*file, cores_.back());
+    if (file) known.emplace(*file, vm_images_.back());
   }
 }
 
-NativeCode::CoreImage NativeCode::find_core(const LuaImage& image, const Module& module,
-                                            const std::vector<LuaImage>& images) {
-  CoreImage core{image.start, image.end, {}, {}, {}, {}, {}, {}};
-  std::size_t count = 0;
-  std::vector<const Lua*> rows;
+NativeCode::VmImage NativeCode::find_vm_image(const LuaImage& lua, const Module& module,
+                                              const std::vector<LuaImage>& all) {
+  VmImage image{lua.start, lua.end, {}, {}, {}, {}, {}, {}};
+  std::size_t copies = 0;
+  std::vector<const Lua*> layouts;
   bool has_luajit = false;
-  for (const LuaImage& other : images) {
-    if (other.start != image.start || other.rows.empty()) continue;
-    if (other.rows.front()->kind() == LuaKind::luajit) has_luajit = true;
-    else count += static_cast<std::size_t>(other.cores), rows.insert(rows.end(), other.rows.begin(), other.rows.end());
+  for (const LuaImage& other : all) {
+    if (other.start != lua.start || other.layouts.empty()) continue;
+    if (other.layouts.front()->kind() == LuaKind::luajit) {
+      has_luajit = true;
+    } else {
+      copies += static_cast<std::size_t>(other.copies);
+      layouts.insert(layouts.end(), other.layouts.begin(), other.layouts.end());
+    }
   }
   const Functions functions = unwinder_.functions(module);
-  if (has_luajit) find_vm(core, module);
-  if (count != 0) find_executes(core, module, functions, count), find_collectors(core, module, functions, rows);
-  find_own(core, module, functions);
-  recognise(core, module, functions, rows);
-  return core;
+  if (has_luajit) find_vm(image, module);
+  if (copies != 0) find_executes(image, module, functions, copies), find_collectors(image, module, functions, layouts);
+  find_own(image, module, functions);
+  recognise(image, module, functions, layouts);
+  return image;
 }
 
 // Picks the functions that look most like luaV_execute. Those with its name come first.
-void NativeCode::find_executes(CoreImage& core, const Module& module, const Functions& functions, std::size_t count) {
+void NativeCode::find_executes(VmImage& image, const Module& module, const Functions& functions, std::size_t count) {
   struct Found {
     bool named;
     int score;
@@ -101,14 +105,14 @@ void NativeCode::find_executes(CoreImage& core, const Module& module, const Func
       found, [](const Found& a, const Found& b) { return a.named != b.named ? a.named : a.score > b.score; });
   const int best = found.empty() ? 0 : found.front().score;
   for (const Found& one : found) {
-    if (core.executes.size() < count && (one.named || 3 * one.score > best)) core.executes.push_back(one.range);
+    if (image.executes.size() < count && (one.named || 3 * one.score > best)) image.executes.push_back(one.range);
   }
 }
 
-// Which row is right is known only once a state is found. A wrong row finds nothing, or the same
+// Which layout is right is known only once a state is found. A wrong layout finds nothing, or the same
 // functions.
-void NativeCode::find_collectors(CoreImage& core, const Module& module, const Functions& functions,
-                                 const std::vector<const Lua*>& rows) {
+void NativeCode::find_collectors(VmImage& image, const Module& module, const Functions& functions,
+                                 const std::vector<const Lua*>& layouts) {
   const auto read = [&](Unwinder::Range range) {
     constexpr std::size_t largest = 1 << 18;
     MachineFunction function;
@@ -119,10 +123,10 @@ void NativeCode::find_collectors(CoreImage& core, const Module& module, const Fu
     if (module.read(range.start, function.code)) function.start = range.start;
     return function;
   };
-  for (const Unwinder::Range& range : core.executes) {
+  for (const Unwinder::Range& range : image.executes) {
     const MachineFunction execute = read(range);
-    for (const Lua* const row : rows) {
-      const Layout* const layout = puc_layout(*row);
+    for (const Lua* const lua : layouts) {
+      const Layout* const layout = puc_layout(*lua);
       if (layout == nullptr || execute.start == 0) continue;
       CollectorCode collector = find_collector_code(*layout, execute,
                                                     [&](Address address) { return read(unwinder_.function(address)); });
@@ -133,37 +137,37 @@ void NativeCode::find_collectors(CoreImage& core, const Module& module, const Fu
       }
       collector.functions.insert(collector.functions.end(), joining.begin(), joining.end());
       std::ranges::sort(collector.functions);
-      core.collectors.push_back(std::move(collector));
+      image.collectors.push_back(std::move(collector));
       break;
     }
   }
 }
 
-void NativeCode::find_vm(CoreImage& core, const Module& module) {
+void NativeCode::find_vm(VmImage& image, const Module& module) {
   std::vector<std::byte> code;
   for (const Module::Code& range : module.code()) {
     code.resize(range.end - range.start);
     if (!module.read(range.start, code)) continue;
-    core.vm = find_vm_code(range.start, code);
-    if (!core.vm) continue;
+    image.vm = find_vm_code(range.start, code);
+    if (!image.vm) continue;
     // If there is call frame information for it, its bounds are more exact.
-    const Unwinder::Range function = unwinder_.function((core.vm->start + core.vm->end) / 2);
-    if (function.start >= range.start && function.start + 256 >= core.vm->start &&
-        function.start <= core.vm->start + 256)
-      core.vm->start = function.start;
+    const Unwinder::Range function = unwinder_.function((image.vm->start + image.vm->end) / 2);
+    if (function.start >= range.start && function.start + 256 >= image.vm->start &&
+        function.start <= image.vm->start + 256)
+      image.vm->start = function.start;
     return;
   }
 }
 
 // Whether a function with a symbol is Lua's. A local one need not have a name of Lua's: its source
 // file decides, or, if that is not known, where it lies (maybe).
-NativeFunctions::LuaCode NativeCode::owner(const CoreImage& core, const Symbol& symbol) const {
+NativeFunctions::LuaCode NativeCode::owner(const VmImage& image, const Symbol& symbol) const {
   const std::string whole = demangled(symbol.name);
   const auto has_name = [&](std::string_view name) {
-    return (core.vm && is_lua_name(name, LuaKind::luajit)) ||
-           (!core.executes.empty() && is_lua_name(name, LuaKind::puc));
+    return (image.vm && is_lua_name(name, LuaKind::luajit)) ||
+           (!image.executes.empty() && is_lua_name(name, LuaKind::puc));
   };
-  if (has_name(whole) || std::ranges::any_of(core.prefixes, [&](const std::string& prefix) {
+  if (has_name(whole) || std::ranges::any_of(image.prefixes, [&](const std::string& prefix) {
         return whole.starts_with(prefix) && has_name(std::string_view(whole).substr(prefix.size()));
       }))
     return LuaCode::yes;
@@ -177,40 +181,40 @@ NativeFunctions::LuaCode NativeCode::owner(const CoreImage& core, const Symbol& 
 // Lua's by its symbol is not far: objects of Lua have static functions too, which need not have a
 // symbol. If the module exports nothing but Lua, all between these functions is Lua's, and all of a
 // shared library.
-void NativeCode::find_own(CoreImage& core, const Module& module, const Functions& functions) {
+void NativeCode::find_own(VmImage& image, const Module& module, const Functions& functions) {
   // Between two of Lua's names there are at most 18 KB in PUC's releases from 5.1.4 to 5.5.1, by gcc
   // 12 at -O2 with what is exported; in LuaJIT of 2026-08, with all symbols, 39 KB; in a stripped one
   // of Debian 94 KB.
   constexpr Address far = 64 << 10;
   constexpr std::size_t api = 64;  // every Lua has more functions in its API
-  for (const Unwinder::Range& execute : core.executes) {
+  for (const Unwinder::Range& execute : image.executes) {
     const std::optional<Symbol> symbol = module.symbol(execute.start);
     if (!symbol || symbol->start != execute.start) continue;
     const std::string name = demangled(symbol->name);
     if (const std::size_t at = name.find("luaV_execute"); at != name.npos && at != 0)
-      core.prefixes.push_back(name.substr(0, at));
+      image.prefixes.push_back(name.substr(0, at));
   }
   const auto is_own = [&](Address function) {
     const std::optional<Symbol> symbol = module.symbol(function);
-    return symbol && symbol->start == function && owner(core, *symbol) == LuaCode::yes;
+    return symbol && symbol->start == function && owner(image, *symbol) == LuaCode::yes;
   };
   std::size_t own_names = 0;
   const bool has_others = std::ranges::any_of(functions, [&](const Unwinder::Range& function) {
     const std::optional<Symbol> symbol = module.symbol(function.start);
     if (!symbol || symbol->start != function.start || symbol->name == "main" || symbol->name == "_start") return false;
-    const bool is_lua = owner(core, *symbol) == LuaCode::yes;
+    const bool is_lua = owner(image, *symbol) == LuaCode::yes;
     own_names += is_lua;
     return !is_lua;
   });
   const bool nothing_else = !has_others && own_names >= api, is_library = module.entry() == 0;
   if (nothing_else && is_library) {
-    core.own.push_back({core.start, core.end});
+    image.own.push_back({image.start, image.end});
     return;
   }
   const Address farthest = nothing_else ? ~Address{0} : far;
   std::vector<Address> seeds;
-  for (const Unwinder::Range& execute : core.executes) seeds.push_back(execute.start);
-  if (core.vm) seeds.push_back(core.vm->start);
+  for (const Unwinder::Range& execute : image.executes) seeds.push_back(execute.start);
+  if (image.vm) seeds.push_back(image.vm->start);
   for (const Address seed : seeds) {
     const auto from = std::ranges::lower_bound(functions, seed, {}, &Unwinder::Range::start);
     Unwinder::Range own;
@@ -227,24 +231,25 @@ void NativeCode::find_own(CoreImage& core, const Module& module, const Functions
     if (own.end == 0) continue;  // no symbols
     own.start = own.start == 0 ? seed : std::min(own.start, seed);
     own.end = std::max(own.end, seed);
-    core.own.push_back(own);
+    image.own.push_back(own);
   }
 }
 
-// Only in a core without symbols of its own functions. Which row is right is known only once a state
-// is found; most cores have rows of one version only.
-void NativeCode::recognise(CoreImage& core, const Module& module, const Functions& all,
-                           const std::vector<const Lua*>& rows) {
-  if (core.executes.size() != 1 || core.own.empty() || rows.empty()) return;
-  const Address execute = core.executes.front().start;
+// Only in a VM image without symbols of its own functions. Which layout is right is known only once a state
+// is found; most copies have layouts of one version only.
+void NativeCode::recognise(VmImage& image, const Module& module, const Functions& all,
+                           const std::vector<const Lua*>& layouts) {
+  if (image.executes.size() != 1 || image.own.empty() || layouts.empty()) return;
+  const Address execute = image.executes.front().start;
   if (const std::optional<Symbol> symbol = module.symbol(execute); symbol && symbol->start == execute) return;
-  const Layout& row = *puc_layout(*rows.front());
-  if (std::ranges::any_of(rows, [&](const Lua* other) { return puc_layout(*other)->bytecode != row.bytecode; })) return;
-  CoreFunctions functions;
+  const Layout& layout = *puc_layout(*layouts.front());
+  if (std::ranges::any_of(layouts, [&](const Lua* other) { return puc_layout(*other)->bytecode != layout.bytecode; }))
+    return;
+  PucCode functions;
   functions.known.emplace("luaV_execute", execute);
-  if (!core.collectors.empty()) functions.known.emplace("luaC_step", core.collectors.front().step);
+  if (!image.collectors.empty()) functions.known.emplace("luaC_step", image.collectors.front().step);
   const auto is_own = [&](Address address) {
-    return std::ranges::any_of(core.own,
+    return std::ranges::any_of(image.own,
                                [&](const Unwinder::Range& own) { return address >= own.start && address < own.end; });
   };
   const MachineCode& code = unwinder_.machine().code;
@@ -270,28 +275,28 @@ void NativeCode::recognise(CoreImage& core, const Module& module, const Function
       if (std::ranges::find(calls, *target) == calls.end()) calls.push_back(*target);
     }
   }
-  core.recognised = recognise_functions(functions, row.bytecode);
-  core.recognised.emplace(execute, "luaV_execute");
-  if (!core.collectors.empty()) core.recognised.emplace(core.collectors.front().step, "luaC_step");
+  image.recognised = recognise_functions(functions, layout.bytecode);
+  image.recognised.emplace(execute, "luaV_execute");
+  if (!image.collectors.empty()) image.recognised.emplace(image.collectors.front().step, "luaC_step");
 }
 
 std::string_view NativeCode::recognised_name(const NativeFrame& frame) const {
-  const CoreImage* const core = core_of(frame.lookup);
-  if (core == nullptr) return {};
-  if (core->vm && core->vm->contains(frame.lookup)) return "lj_vm_asm_begin";  // lj_vm.S has one symbol for all of it
-  const auto found = core->recognised.find(frame.function);
-  return found != core->recognised.end() ? found->second : std::string_view();
+  const VmImage* const image = vm_image_of(frame.lookup);
+  if (image == nullptr) return {};
+  if (image->vm && image->vm->contains(frame.lookup)) return "lj_vm_asm_begin";  // lj_vm.S has one symbol for all of it
+  const auto found = image->recognised.find(frame.function);
+  return found != image->recognised.end() ? found->second : std::string_view();
 }
 
 const VmCode* NativeCode::vm_at(Address address) const {
-  const CoreImage* const core = core_of(address);
-  return core != nullptr && core->vm && core->vm->contains(address) ? &*core->vm : nullptr;
+  const VmImage* const image = vm_image_of(address);
+  return image != nullptr && image->vm && image->vm->contains(address) ? &*image->vm : nullptr;
 }
 
 std::vector<const VmCode*> NativeCode::vms() const {
   std::vector<const VmCode*> all;
-  for (const CoreImage& core : cores_) {
-    if (core.vm) all.push_back(&*core.vm);
+  for (const VmImage& image : vm_images_) {
+    if (image.vm) all.push_back(&*image.vm);
   }
   return all;
 }
@@ -301,10 +306,10 @@ const TraceExit* NativeCode::trace_exit(const NativeFrame& frame) const {
   return vm != nullptr && vm->trace_exit && vm->trace_exit->return_address == frame.pc ? &*vm->trace_exit : nullptr;
 }
 
-const NativeCode::CoreImage* NativeCode::core_of(Address address) const {
-  const auto core = std::ranges::find_if(
-      cores_, [&](const CoreImage& image) { return address >= image.start && address < image.end; });
-  return core != cores_.end() ? &*core : nullptr;
+const NativeCode::VmImage* NativeCode::vm_image_of(Address address) const {
+  const auto found = std::ranges::find_if(
+      vm_images_, [&](const VmImage& image) { return address >= image.start && address < image.end; });
+  return found != vm_images_.end() ? &*found : nullptr;
 }
 
 const NativeCode::Judged& NativeCode::judged(const NativeFrame& frame) const {
@@ -315,39 +320,39 @@ const NativeCode::Judged& NativeCode::judged(const NativeFrame& frame) const {
 }
 
 NativeCode::Judged NativeCode::judge(const NativeFrame& frame) const {
-  const CoreImage* const core = core_of(frame.lookup);
+  const VmImage* const image = vm_image_of(frame.lookup);
   Judged result{.lookup = frame.lookup, .function = frame.function, .in_trace = frame.in_trace};
   result.executes = frame.in_trace;
-  if (core == nullptr) return result;
+  if (image == nullptr) return result;
   const Described& found = described(frame);
   const auto contains = [&](const Unwinder::Range& range) {
     return frame.lookup >= range.start && frame.lookup < range.end;
   };
-  const bool is_luajit = core->vm && core->executes.empty();
+  const bool is_luajit = image->vm && image->executes.empty();
   result.in_core = true;
   // The cold part of luaV_execute has call frame information of its own. Only a symbol says which
   // function it belongs to.
-  result.executes |= (core->vm && core->vm->contains(frame.lookup)) || std::ranges::any_of(core->executes, contains) ||
-                     (!is_luajit && found.executes);
+  result.executes |= (image->vm && image->vm->contains(frame.lookup)) ||
+                     std::ranges::any_of(image->executes, contains) || (!is_luajit && found.executes);
   result.collects = frame.function != 0 && !is_luajit &&
-                    (found.collects || std::ranges::any_of(core->collectors, [&](const CollectorCode& collector) {
+                    (found.collects || std::ranges::any_of(image->collectors, [&](const CollectorCode& collector) {
                        return collector.has(frame.function);
                      }));
   result.carries = result.executes || found.carries;
   if (found.owner != LuaCode::maybe) result.code = found.owner;
-  else if (std::ranges::any_of(core->own, contains)) result.code = LuaCode::yes;
+  else if (std::ranges::any_of(image->own, contains)) result.code = LuaCode::yes;
   else result.code = found.has_symbol ? LuaCode::no : LuaCode::maybe;
   return result;
 }
 
 std::vector<std::byte> NativeCode::code(const NativeFrame& frame) const {
-  const CoreImage* const core = core_of(frame.lookup);
+  const VmImage* const image = vm_image_of(frame.lookup);
   std::vector<std::byte> bytes;
-  if (core == nullptr || core->executes.empty()) return bytes;
-  const auto around = std::ranges::find_if(core->executes, [&](const Unwinder::Range& range) {
+  if (image == nullptr || image->executes.empty()) return bytes;
+  const auto around = std::ranges::find_if(image->executes, [&](const Unwinder::Range& range) {
     return frame.lookup >= range.start && frame.lookup < range.end;
   });
-  const Unwinder::Range execute = around != core->executes.end() ? *around : core->executes.front();
+  const Unwinder::Range execute = around != image->executes.end() ? *around : image->executes.front();
   const Module* const module = modules_.find(execute.start);
   if (module == nullptr) return bytes;
   bytes.resize(execute.end - execute.start);
@@ -374,10 +379,10 @@ const NativeCode::Described& NativeCode::described(const NativeFrame& frame) con
   if (!recognised.empty()) {
     result.owner = LuaCode::yes;
     result.frame.name.insert(0, "~");
-  } else if (const CoreImage* const core = result.has_symbol ? core_of(frame.lookup) : nullptr) {
+  } else if (const VmImage* const image = result.has_symbol ? vm_image_of(frame.lookup) : nullptr) {
     const Module* const module = modules_.find(frame.lookup);
     const std::optional<Symbol> symbol = module != nullptr ? module->symbol(frame.lookup) : std::nullopt;
-    if (symbol) result.owner = owner(*core, *symbol);
+    if (symbol) result.owner = owner(*image, *symbol);
   }
   return result;
 }

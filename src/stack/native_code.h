@@ -1,5 +1,5 @@
 #pragma once
-// The target's native functions: which belong to a Lua core (with or without symbols), and their
+// The target's native functions: which belong to a Lua VM (with or without symbols), and their
 // names.
 
 #include <functional>
@@ -20,8 +20,8 @@ class NativeCode : public NativeFunctions {
  public:
   NativeCode(const Modules& modules, const Unwinder& unwinder) : modules_(modules), unwinder_(unwinder) {}
 
-  // The code of one Lua core, as far as it was found.
-  struct CoreImage {
+  // The code of one Lua VM, as far as it was found.
+  struct VmImage {
     Address start, end;
     // Where functions are Lua's own, unless a symbol says something else: a linker puts Lua's objects
     // next to each other.
@@ -34,15 +34,15 @@ class NativeCode : public NativeFunctions {
     // Functions without a symbol that were recognised; by their starts.
     std::unordered_map<Address, std::string_view> recognised;
   };
-  const std::vector<CoreImage>& cores() const { return cores_; }
+  const std::vector<VmImage>& vm_images() const { return vm_images_; }
 
   // What was found in files, shared by many processes.
-  using KnownCores = std::map<FileVersion, CoreImage>;
+  using KnownVmImages = std::map<FileVersion, VmImage>;
   using VersionOf = std::function<std::optional<FileVersion>(Address)>;  // of the file mapped at an address
 
-  // Takes the images that hold a Lua core. Finds luaV_execute, or LuaJIT's virtual machine, in
+  // Takes the images that hold a Lua VM. Finds luaV_execute, or LuaJIT's virtual machine, in
   // each. Reads `known` and adds to it.
-  void update(const std::vector<LuaImage>& images, KnownCores& known, const VersionOf& version_of);
+  void update(const std::vector<LuaImage>& images, KnownVmImages& known, const VersionOf& version_of);
 
   // The LuaJIT virtual machine whose code contains `address`; nullptr if there is none.
   const VmCode* vm_at(Address address) const;
@@ -64,22 +64,22 @@ class NativeCode : public NativeFunctions {
   std::uint64_t descriptions() const override { return descriptions_; }
 
  private:
-  const CoreImage* core_of(Address address) const;
-  static CoreImage moved(CoreImage core, Address to);
-  CoreImage find_core(const LuaImage& image, const Module& module, const std::vector<LuaImage>& images);
+  const VmImage* vm_image_of(Address address) const;
+  static VmImage moved(VmImage image, Address to);
+  VmImage find_vm_image(const LuaImage& lua, const Module& module, const std::vector<LuaImage>& all);
   using Functions = std::vector<Unwinder::Range>;  // of a module, ascending
-  void find_executes(CoreImage& core, const Module& module, const Functions& functions, std::size_t count);
-  void find_collectors(CoreImage& core, const Module& module, const Functions& functions,
-                       const std::vector<const Lua*>& rows);
-  void find_vm(CoreImage& core, const Module& module);
-  void find_own(CoreImage& core, const Module& module, const Functions& functions);
-  LuaCode owner(const CoreImage& core, const Symbol& symbol) const;
-  void recognise(CoreImage& core, const Module& module, const Functions& all, const std::vector<const Lua*>& rows);
+  void find_executes(VmImage& image, const Module& module, const Functions& functions, std::size_t count);
+  void find_collectors(VmImage& image, const Module& module, const Functions& functions,
+                       const std::vector<const Lua*>& layouts);
+  void find_vm(VmImage& image, const Module& module);
+  void find_own(VmImage& image, const Module& module, const Functions& functions);
+  LuaCode owner(const VmImage& image, const Symbol& symbol) const;
+  void recognise(VmImage& image, const Module& module, const Functions& all, const std::vector<const Lua*>& layouts);
   std::string_view recognised_name(const NativeFrame& frame) const;  // ""
 
   const Modules& modules_;
   const Unwinder& unwinder_;
-  std::vector<CoreImage> cores_;
+  std::vector<VmImage> vm_images_;
   // What a function's name says about it.
   struct Described {
     Frame frame;

@@ -81,20 +81,20 @@ void StackReader::refresh() {
   unlock();
   if (!new_code || !map_.find_luas()) return;
   lock();
-  lua_.try_rows(map_.detector().rows());
+  lua_.try_layouts(map_.detector().layouts());
   unlock();
   map_.find_functions();
 }
 
-void StackReader::try_all_rows() {
+void StackReader::try_all_layouts() {
   lock();
-  lua_.try_rows(all_rows());
+  lua_.try_layouts(all_layouts());
   unlock();
 }
 
 void StackReader::read_symbols_again() {
   known_files_->symbols = {};
-  known_files_->cores.clear();
+  known_files_->vm_images.clear();
   map_.forget_symbols();
   map_.find_functions();
 }

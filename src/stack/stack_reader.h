@@ -25,7 +25,7 @@ class StackReader {
               std::shared_ptr<KnownFiles> known = nullptr);
 
   // Looks for states of every Lua version, whatever files are mapped.
-  void try_all_rows();
+  void try_all_layouts();
   // Reads the target's mappings again and searches new ones for Lua.
   void refresh();
   // The same, but only if a stack had addresses that no mapping explains. Call between ticks.
@@ -128,7 +128,7 @@ class StackReader {
   LuaInspector& lua() { return lua_; }
   const std::vector<LuaImage>& images() const { return map_.detector().images(); }
   std::vector<std::string> searched() const { return map_.detector().searched(); }
-  std::vector<const Lua*> rows_to_try() const { return map_.detector().rows(); }
+  std::vector<const Lua*> layouts_to_try() const { return map_.detector().layouts(); }
   const NativeCode& native_code() const { return map_.functions(); }
   const Modules& modules() const { return map_.modules(); }
   const AddressSpace& space() const { return map_.space(); }

@@ -42,7 +42,7 @@ bool TargetMap::find_luas() {
 }
 
 void TargetMap::find_functions() {
-  functions_.update(detector_.images(), known_.cores, [&](Address address) {
+  functions_.update(detector_.images(), known_.vm_images, [&](Address address) {
     const Mapping* const mapping = space_.find(address);
     return mapping != nullptr ? mapped_.file_version(*mapping) : std::nullopt;
   });

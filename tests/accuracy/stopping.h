@@ -73,7 +73,7 @@ class Pieces {
     cold_active.clear();
     Locator cold(own_machine());
     std::vector<Address> deferred;
-    cold.try_rows(reader_.rows_to_try());
+    cold.try_layouts(reader_.layouts_to_try());
     cold.locate({look_.snapshot, registers, look_.stack()}, {}, Locator::Unknown::read, cold_active, deferred);
     return true;
   }

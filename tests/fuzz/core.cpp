@@ -18,7 +18,7 @@ void look_at(const CoreFile& core) {
   limits.count_left_out = true;
   StackTable stacks;
   StackReader reader(core, core, stacks, {}, limits);
-  if (reader.images().empty()) reader.try_all_rows();
+  if (reader.images().empty()) reader.try_all_layouts();
   int threads = 0;
   for (const CoreFile::Thread& thread : core.threads()) {
     if (threads++ == 4) break;

@@ -170,23 +170,23 @@ void detect(Bytes bytes) {
   (void)detector.update(space, memory, &known, [](const Mapping& mapping) {
     return FileVersion{mapping.device, mapping.inode, 0, 0};
   });
-  (void)detector.rows();
+  (void)detector.layouts();
   for (const LuaImage& image : detector.images()) {
     expect_printable(image.path, 200, "a path");
     expect_printable(image.version, 200, "a version");
     expect_printable(image.ident, 1000, "an ident");
-    expect(rows_for(image.version).size() < 100, "rows are counted");
+    expect(layouts_for(image.version).size() < 100, "rows are counted");
   }
-  for (const Lua* const row : rows_for(std::string(input.text(40)))) expect(!row->name().empty(), "rows have names");
+  for (const Lua* const row : layouts_for(std::string(input.text(40)))) expect(!row->name().empty(), "rows have names");
   Locator locator(own_machine());
-  locator.try_rows(rows_for("5.4.4"));
+  locator.try_layouts(layouts_for("5.4.4"));
   (void)locator.find_main_thread(
       memory, AddressSpace({{.start = base, .end = base + memory.size(), .readable = true, .writable = true}}));
 }
 
 void machine_code(Bytes bytes) {
   Input input(bytes);
-  const auto row = rows_for(std::array{"5.1.5", "5.2.4", "5.3.6", "5.4.4", "5.5.1"}[input.take<std::uint8_t>() % 5]);
+  const auto row = layouts_for(std::array{"5.1.5", "5.2.4", "5.3.6", "5.4.4", "5.5.1"}[input.take<std::uint8_t>() % 5]);
   const std::size_t split = input.take<std::uint8_t>() * 4u;
   const Bytes code = input.bytes(1 << 14);
   for (std::size_t at = 0; at <= code.size(); ++at) {

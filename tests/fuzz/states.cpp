@@ -32,7 +32,7 @@ struct Look {
         stack_bytes(memory.bytes(from.stop.stack_start, from.stop.stack.size())),
         reader(memory, memory, limits(), *from.stop.machine) {
     memory.bounded("locate", 5'000'000, 256 << 20, [&] {
-      reader.try_rows(rows_for(image.stop.version));
+      reader.try_layouts(layouts_for(image.stop.version));
       reader.locate({memory, image.stop.registers, stack()}, {}, true, located);
     });
     memory.bounded("walk", most_reads, most_bytes, [&] {

@@ -20,7 +20,7 @@ CoroutineWatcher::CoroutineWatcher(pid_t pid, CoroutineLimits limits)
       reader_(target_.process(), target_.memory(), stacks_, {}, walk_limits),
       coroutines_(target_.memory(), limits),
       names_(target_.memory()) {
-  locator_.try_rows(reader_.rows_to_try());
+  locator_.try_layouts(reader_.layouts_to_try());
 }
 
 void CoroutineWatcher::locate(const Registers& registers, std::vector<ActiveState>& active) {

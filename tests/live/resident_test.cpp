@@ -72,7 +72,7 @@ struct Look {
   // As many live bytes as the collector counts. The test has no walk of the objects.
   std::vector<LuaUse> uses() const {
     Locator locator(own_machine());
-    locator.try_rows(all_rows());
+    locator.try_layouts(all_layouts());
     const AddressSpace space = resident.address_space();
     locator.set_space(space);
     locator.find_states(memory, space, Locator::most_searched);

@@ -38,7 +38,7 @@ Recognised recognise(const Running& running, const std::string& with_symbols, Kn
   map.find_luas();
   map.find_functions();
   REQUIRE(map.functions().cores().size() == 1);
-  const NativeCode::CoreImage& core = map.functions().cores().front();
+  const NativeCode::VmImage& core = map.functions().cores().front();
   const Module& module = *map.modules().find(core.start);
   const int file = ::open(with_symbols.c_str(), O_RDONLY | O_CLOEXEC);
   REQUIRE(file >= 0);

@@ -35,7 +35,7 @@ class RepeatedLook {
  public:
   explicit RepeatedLook(const std::string& file)
       : stop(load_stop(file)), live(stop.memory), reader_(live, stop.memory, {}, *stop.machine), namer_(stacks) {
-    reader_.try_rows(rows_for(stop.version));
+    reader_.try_layouts(layouts_for(stop.version));
   }
 
   // Returns how often it has allocated after the calls were found.

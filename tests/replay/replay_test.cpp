@@ -66,8 +66,8 @@ TEST_CASE("a look that defers says so when it has missed a state, and finds it t
     const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
     std::vector<ActiveState> careful, hurried;
     Locator locator(*stop.machine), fresh(*stop.machine);
-    locator.try_rows(rows_for(stop.version));
-    fresh.try_rows(rows_for(stop.version));
+    locator.try_layouts(layouts_for(stop.version));
+    fresh.try_layouts(layouts_for(stop.version));
     std::vector<Address> deferred;
     const auto none = [](Address) { return false; };
     const auto is_missed = [&](const std::function<bool(Address)>& is_known) {
@@ -152,7 +152,7 @@ namespace {
 // The innermost state that runs at a saved stop.
 ActiveState innermost(const SavedStop& stop) {
   Locator locator(*stop.machine);
-  locator.try_rows(rows_for(stop.version));
+  locator.try_layouts(layouts_for(stop.version));
   std::vector<ActiveState> active;
   std::vector<Address> deferred;
   locator.locate({stop.memory, stop.registers, {stop.stack_start, stop.stack}}, {}, Locator::Unknown::read, active,

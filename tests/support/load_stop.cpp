@@ -130,7 +130,7 @@ WalkLimits limits() {
 
 Outcome replay(const SavedStop& stop) {
   LuaInspector reader(stop.memory, stop.memory, limits(), *stop.machine);
-  reader.try_rows(rows_for(stop.version));
+  reader.try_layouts(layouts_for(stop.version));
   Located located;
   reader.locate({stop.memory, stop.registers, {stop.stack_start, stop.stack}}, {}, true, located);
   return finish(stop, reader, located, stop.memory, stop.memory);
@@ -138,7 +138,7 @@ Outcome replay(const SavedStop& stop) {
 
 Outcome replay_through_snapshot(const SavedStop& stop) {
   LuaInspector reader(stop.memory, stop.memory, limits(), *stop.machine);
-  reader.try_rows(rows_for(stop.version));
+  reader.try_layouts(layouts_for(stop.version));
   const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
   const Padded padded(stop.memory);
   Snapshot snapshot(padded);

@@ -111,7 +111,7 @@ inline Bytecode bytecode_of(const LuajitLayout& layout) {
 // lj_ir.h, IR_KGC: a constant that is an object.
 inline std::uint8_t kgc_opcode(const LuajitLayout& layout) { return layout.is_20 ? 23 : 24; }
 
-// Finds the offsets in `G`, the global_State of `L`. On entry, `layout` has the row of its pointer
+// Finds the offsets in `G`, the global_State of `L`. On entry, `layout` has the layout of its pointer
 // size; the part "Found in the live process" is filled in. False if `L` is not a thread of `G` in
 // such a LuaJIT: the memory may have changed since `G` was read from it. Reads some 2 KiB.
 bool find_globals(const Memory& memory, Address L, Address G, LuajitLayout& layout);

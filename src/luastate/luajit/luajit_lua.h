@@ -9,7 +9,7 @@ namespace luaspy {
 
 class LuajitLua : public Lua {
  public:
-  // `layout` is a row of luajit/layouts.h, which only recognises states, or has everything that
+  // `layout` is a layout of luajit/layouts.h, which only recognises states, or has everything that
   // find_globals() finds. luajit_lua() keeps one of each; others are for tests.
   explicit LuajitLua(const LuajitLayout& layout);
   const LuajitLayout& layout() const { return layout_; }
@@ -79,7 +79,7 @@ class LuajitLua : public Lua {
 
 // The one with this layout, which is made at the first call with it. Any thread may ask.
 const LuajitLua& luajit_lua(const LuajitLayout& layout);
-// The two rows: 64-bit references first.
+// The two layouts: 64-bit references first.
 std::span<const LuajitLua* const> luajit_luas();
 // The layout of `lua`; nullptr for PUC.
 const LuajitLayout* luajit_layout(const Lua& lua);

@@ -33,7 +33,7 @@ struct CollectorCode {
 
 // `execute` is luaV_execute. The caller calls joins_collector() for each function of the core, and
 // adds the start of those for which it returns true.
-CollectorCode find_collector_code(const Layout& row, const MachineFunction& execute, const FunctionAt& function_at);
-bool joins_collector(const Layout& row, const CollectorCode& collector, const MachineFunction& function);
+CollectorCode find_collector_code(const Layout& layout, const MachineFunction& execute, const FunctionAt& function_at);
+bool joins_collector(const Layout& layout, const CollectorCode& collector, const MachineFunction& function);
 
 }  // namespace luaspy

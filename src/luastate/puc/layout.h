@@ -1,5 +1,5 @@
 #pragma once
-// Where PUC Lua keeps its fields. A Layout is data: one row per range of releases (layouts.h), read
+// Where PUC Lua keeps its fields. A Layout is data: one layout per range of releases (layouts.h), read
 // by one walker. All numbers are bytes on LP64 (x86-64, arm64). Names are Lua's own: struct_field,
 // as in lstate.h, lobject.h, ltable.h.
 
@@ -154,9 +154,9 @@ inline constexpr std::size_t object_tt = 8;
 
 // How far above a lua_State the global_State is that was allocated with it (lstate.c, LG): right behind it, but
 // for the alignment of the TValues in it. In 5.5 it is the other way round.
-constexpr Address global_above(const Layout& row) {
-  const Address extra = row.heap.thread_size - row.L_size, end = extra + row.L_size;
-  return (end + row.value_tt - 1) / row.value_tt * row.value_tt - extra;
+constexpr Address global_above(const Layout& layout) {
+  const Address extra = layout.heap.thread_size - layout.L_size, end = extra + layout.L_size;
+  return (end + layout.value_tt - 1) / layout.value_tt * layout.value_tt - extra;
 }
 
 }  // namespace luaspy

@@ -9,7 +9,7 @@
 
 namespace luaspy {
 
-// All rows: those of builds as Lua ships, oldest release first, and then the same with long double.
+// All layouts: those of builds as Lua ships, oldest release first, and then the same with long double.
 std::span<const Layout> layouts();
 
 }  // namespace luaspy

@@ -14,18 +14,18 @@ namespace {
 
 constexpr std::uint8_t type_bits = 0x3f;  // of an object's tt: its type and its variant
 
-StateFields state_fields(const Layout& row) {
+StateFields state_fields(const Layout& layout) {
   constexpr Address most_added = 64;  // programs that embed Lua may add fields to the end of lua_State (tup)
   StateFields fields;
-  fields.tt = row.L_tt;
-  fields.marked = static_cast<Offset>(row.L_tt + 1);
-  fields.G = row.L_G;
-  fields.tag = row.tag_thread;
-  fields.anchor = row.L_errorJmp;
+  fields.tt = layout.L_tt;
+  fields.marked = static_cast<Offset>(layout.L_tt + 1);
+  fields.G = layout.L_G;
+  fields.tag = layout.tag_thread;
+  fields.anchor = layout.L_errorJmp;
   // lstate.c, lua_newstate: the global_State comes behind the main thread; in 5.5 the main
   // thread is inside of it.
-  fields.nearest_G = row.mainthread_embedded ? -Address{row.G_mainthread} : global_above(row);
-  fields.farthest_G = row.mainthread_embedded ? fields.nearest_G : fields.nearest_G + most_added;
+  fields.nearest_G = layout.mainthread_embedded ? -Address{layout.G_mainthread} : global_above(layout);
+  fields.farthest_G = layout.mainthread_embedded ? fields.nearest_G : fields.nearest_G + most_added;
   return fields;
 }
 
@@ -45,16 +45,18 @@ std::span<const PucLua* const> puc_luas() {
   static const std::vector<const PucLua*>& all = *[] {
     auto* const each = new std::vector<const PucLua*>;
     using Number = NumberTypes::Number;
-    for (const Layout& row : layouts()) {
-      const Number number = row.value_tt > sizeof(double) ? Number::float80 : Number::unknown;
-      each->push_back(new PucLua(row, {number, NumberTypes::Integer::unknown}));
+    for (const Layout& layout : layouts()) {
+      const Number number = layout.value_tt > sizeof(double) ? Number::float80 : Number::unknown;
+      each->push_back(new PucLua(layout, {number, NumberTypes::Integer::unknown}));
     }
     return each;
   }();
   return all;
 }
 
-const PucLua& puc_lua(const Layout& row) { return *puc_luas()[static_cast<std::size_t>(&row - layouts().data())]; }
+const PucLua& puc_lua(const Layout& layout) {
+  return *puc_luas()[static_cast<std::size_t>(&layout - layouts().data())];
+}
 
 const Layout* puc_layout(const Lua& lua) {
   const auto* const puc = dynamic_cast<const PucLua*>(&lua);

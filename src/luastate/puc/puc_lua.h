@@ -1,5 +1,5 @@
 #pragma once
-// PUC Lua, 5.1 to 5.5: objects are read with the offsets of one row (layout.h). lua.h says what
+// PUC Lua, 5.1 to 5.5: objects are read with the offsets of one layout (layout.h). lua.h says what
 // each function does.
 
 #include <map>
@@ -13,7 +13,7 @@ namespace luaspy {
 
 class PucLua : public Lua {
  public:
-  // `layout` must outlive it. puc_luas() has one for each row; others are for tests.
+  // `layout` must outlive it. puc_luas() has one for each layout; others are for tests.
   explicit PucLua(const Layout& layout, NumberTypes numbers = {});
   const Layout& layout() const { return layout_; }
 
@@ -90,10 +90,10 @@ class PucLua : public Lua {
   mutable std::map<std::pair<NumberTypes::Number, NumberTypes::Integer>, std::unique_ptr<const PucLua>> numbered_;
 };
 
-// One for each row of layouts(), in their order.
+// One for each layout of layouts(), in their order.
 std::span<const PucLua* const> puc_luas();
-const PucLua& puc_lua(const Layout& row);  // `row` is one of layouts()
-// The row of `lua`; nullptr for LuaJIT.
+const PucLua& puc_lua(const Layout& layout);  // `layout` is one of layouts()
+// The layout of `lua`; nullptr for LuaJIT.
 const Layout* puc_layout(const Lua& lua);
 
 }  // namespace luaspy

@@ -6,47 +6,47 @@
 
 namespace luaspy {
 
-// Checks whether a row fits a state: the state's main thread, read with this row, must be a thread
-// of the same global state; and its stack and its CallInfo chain must be where the row says
-// (lstate.h): base_ci ends the chain, and its function is the bottom of the stack. Any other row of
+// Checks whether a layout fits a state: the state's main thread, read with this layout, must be a thread
+// of the same global state; and its stack and its CallInfo chain must be where the layout says
+// (lstate.h): base_ci ends the chain, and its function is the bottom of the stack. Any other layout of
 // the same series finds wrong fields there. Returns what does not fit, as a text (why_not.h);
 // nullptr: it fits.
 const char* PucLua::misfit(const Memory& memory, Address L, std::span<const std::byte> bytes) const {
-  const Layout& row = layout_;
-  const Address G = load<Address>(bytes, row.L_G);
-  if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread)
+  const Layout& layout = layout_;
+  const Address G = load<Address>(bytes, layout.L_G);
+  if (!plausible_pointer(G) || load<std::uint8_t>(bytes, layout.L_tt) != layout.tag_thread)
     return "its l_G is not an address";
-  std::optional<Address> main = G + row.G_mainthread;
-  if (!row.mainthread_embedded) main = memory.get<Address>(*main);
+  std::optional<Address> main = G + layout.G_mainthread;
+  if (!layout.mainthread_embedded) main = memory.get<Address>(*main);
   if (!main || !plausible_pointer(*main)) return "l_G->mainthread is not an address";
   for (const Address state : {*main, L}) {
     std::array<std::byte, 256> fields;
-    const auto used = std::span(fields).first(row.L_size);
+    const auto used = std::span(fields).first(layout.L_size);
     if (!memory.read(state, used)) return "it, or its main thread, cannot be read";
-    if (load<std::uint8_t>(used, row.L_tt) != row.tag_thread || load<Address>(used, row.L_G) != G)
+    if (load<std::uint8_t>(used, layout.L_tt) != layout.tag_thread || load<Address>(used, layout.L_G) != G)
       return "its main thread is not a thread of the same global_State";
-    const Address stack = load<Address>(used, row.L_stack), last = load<Address>(used, row.L_stack_last),
-                  ci = load<Address>(used, row.L_ci);
+    const Address stack = load<Address>(used, layout.L_stack), last = load<Address>(used, layout.L_stack_last),
+                  ci = load<Address>(used, layout.L_ci);
     if (!plausible_pointer(stack) || !plausible_pointer(last)) return "stack or stack_last is not an address";
-    if (!plausible_pointer(ci) || load<std::uint8_t>(used, row.L_status) > 6)
+    if (!plausible_pointer(ci) || load<std::uint8_t>(used, layout.L_status) > 6)
       return "ci is not an address, or status is not valid";
-    Address base_ci = state + row.L_base_ci;
-    if (row.ci_previous == no_field) base_ci = load<Address>(used, row.L_base_ci);
+    Address base_ci = state + layout.L_base_ci;
+    if (layout.ci_previous == no_field) base_ci = load<Address>(used, layout.L_base_ci);
     if (!plausible_pointer(base_ci)) return "base_ci is not an address";
     // While luaD_reallocstack moves the stack, these are offsets, or a mixture of old and new
     // values.
-    const bool still = last > stack && last - stack <= (Address{1} << 30) && (last - stack) % row.value_size == 0 &&
-                       memory.get<Address>(base_ci + row.ci_func) == stack;
-    if (row.ci_previous == no_field) {
-      if (!still || ci < base_ci || (ci - base_ci) % row.ci_size != 0)
+    const bool still = last > stack && last - stack <= (Address{1} << 30) && (last - stack) % layout.value_size == 0 &&
+                       memory.get<Address>(base_ci + layout.ci_func) == stack;
+    if (layout.ci_previous == no_field) {
+      if (!still || ci < base_ci || (ci - base_ci) % layout.ci_size != 0)
         return "the function of base_ci is not the bottom of the stack, or ci is not in the array of base_ci";
       continue;
     }
-    if (memory.get<Address>(base_ci + row.ci_previous) != Address{0}) return "base_ci is not the first CallInfo";
+    if (memory.get<Address>(base_ci + layout.ci_previous) != Address{0}) return "base_ci is not the first CallInfo";
     if (still) continue;
     // The stack is being moved. Then something was called, and its CallInfo is linked both ways.
-    const Address next = memory.get<Address>(base_ci + row.ci_next).value_or(0);
-    if (!plausible_pointer(next) || memory.get<Address>(next + row.ci_previous) != base_ci)
+    const Address next = memory.get<Address>(base_ci + layout.ci_next).value_or(0);
+    if (!plausible_pointer(next) || memory.get<Address>(next + layout.ci_previous) != base_ci)
       return "the function of base_ci is not the bottom of the stack";
   }
   return nullptr;

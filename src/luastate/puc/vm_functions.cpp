@@ -126,7 +126,7 @@ constexpr std::string_view never_inlined[] = {"luaH_next", "luaU_dump", "luaF_ne
 
 class Recogniser {
  public:
-  Recogniser(const CoreFunctions& core, Bytecode version)
+  Recogniser(const PucCode& core, Bytecode version)
       : core_(core), version_(version), known_(core.known.begin(), core.known.end()) {
     for (const auto& [name, function] : core.known) named_.insert(function);
     for (const auto& [function, callees] : core.calls) {
@@ -213,7 +213,7 @@ class Recogniser {
         of_it, [&](Address caller) { return caller == callee || std::ranges::find(callers, caller) != callers.end(); });
   }
 
-  const CoreFunctions& core_;
+  const PucCode& core_;
   Bytecode version_;
   std::map<std::string_view, Address> known_;
   std::set<Address> named_;  // functions that need no name any more
@@ -224,7 +224,7 @@ class Recogniser {
 
 }  // namespace
 
-std::unordered_map<Address, std::string_view> recognise_functions(const CoreFunctions& core, Bytecode version) {
+std::unordered_map<Address, std::string_view> recognise_functions(const PucCode& core, Bytecode version) {
   return Recogniser(core, version).run();
 }
 

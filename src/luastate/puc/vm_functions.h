@@ -18,7 +18,7 @@
 namespace luaspy {
 
 // The functions of a core.
-struct CoreFunctions {
+struct PucCode {
   // By the start of a function: the starts of functions that it calls or jumps to, each once; itself
   // too, if it calls itself.
   std::map<Address, std::vector<Address>> calls;
@@ -31,6 +31,6 @@ struct CoreFunctions {
 inline constexpr Bytecode newest_with_vm_functions = Bytecode::lua55;
 
 // Names by the start of a function. The same as in Lua's sources, apart from a "_" at the end.
-std::unordered_map<Address, std::string_view> recognise_functions(const CoreFunctions& core, Bytecode version);
+std::unordered_map<Address, std::string_view> recognise_functions(const PucCode& core, Bytecode version);
 
 }  // namespace luaspy

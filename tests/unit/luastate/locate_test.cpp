@@ -77,7 +77,7 @@ class Pool : public Memory {
 class Looks {
  public:
   explicit Looks(const Pool& pool) : pool_(pool) {
-    locator_.try_rows({&Pool::lua()});
+    locator_.try_layouts({&Pool::lua()});
     registers_.set_sp(stack_start);
   }
   // True if it missed nothing.

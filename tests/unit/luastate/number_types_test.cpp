@@ -183,14 +183,15 @@ TEST_CASE("rows of builds with long double are tried when no usual row fits", "[
     CHECK((row.heap.thread_size - row.L_size + global_above(row)) % 16 == 0);
   }
   CHECK(2 * wide == layouts().size());
-  for (const std::vector<const Lua*>& rows : {rows_for("5.3.6"), rows_for("5.4.1"), rows_for("5.?"), all_rows()}) {
+  for (const std::vector<const Lua*>& layouts :
+       {layouts_for("5.3.6"), layouts_for("5.4.1"), layouts_for("5.?"), all_layouts()}) {
     const auto is_wide = [](const Lua* row) { return row->slot_size() == 32; };
-    const auto first = std::ranges::find_if(rows, is_wide);
-    CHECK(first != rows.end());
-    CHECK(std::none_of(first, rows.end(), [](const Lua* row) { return row->slot_size() == 16; }));
+    const auto first = std::ranges::find_if(layouts, is_wide);
+    CHECK(first != layouts.end());
+    CHECK(std::none_of(first, layouts.end(), [](const Lua* row) { return row->slot_size() == 16; }));
   }
-  CHECK(rows_for("5.4.1")[0]->name() == "Lua 5.4.1");
-  CHECK(rows_for("5.4.1")[4]->name() == "Lua 5.4.1 with long double");
+  CHECK(layouts_for("5.4.1")[0]->name() == "Lua 5.4.1");
+  CHECK(layouts_for("5.4.1")[4]->name() == "Lua 5.4.1 with long double");
 }
 
 }  // namespace luaspy

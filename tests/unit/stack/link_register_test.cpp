@@ -174,7 +174,7 @@ TEST_CASE("a C frame of LuaJIT whose return address is still in the link registe
   const OneModule made(with_calls(file_with_frames(EM_AARCH64, aarch64_rules, {})));
   const Unwinder unwinder(made.modules, aarch64());
   NativeCode native(made.modules, unwinder);
-  NativeCode::CoreImage core{mapped_at, mapped_at + 0x1000, {}, {}, {}, {}, {}, {}};
+  NativeCode::VmImage core{mapped_at, mapped_at + 0x1000, {}, {}, {}, {}, {}, {}};
   core.vm.emplace();
   core.vm->start = mapped_at + leaf, core.vm->end = mapped_at + leaf + 0x100;
   core.vm->frame_size = 48;
@@ -183,10 +183,10 @@ TEST_CASE("a C frame of LuaJIT whose return address is still in the link registe
   core.vm->sequences = {{builds, builds + 9, true, false}};
   LuaImage image;
   image.start = core.start, image.end = core.end;
-  image.rows = rows_for("LuaJIT 2.1");
-  REQUIRE_FALSE(image.rows.empty());
+  image.layouts = layouts_for("LuaJIT 2.1");
+  REQUIRE_FALSE(image.layouts.empty());
   const FileVersion file{1, 2, 3, 4};
-  NativeCode::KnownCores known = {{file, core}};
+  NativeCode::KnownVmImages known = {{file, core}};
   native.update({image}, known, [&](Address) { return file; });
   REQUIRE(native.vm_at(in_leaf) != nullptr);
 

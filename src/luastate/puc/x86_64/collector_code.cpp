@@ -27,13 +27,13 @@ constexpr unsigned stack_pointer = 4;      // its number in instructions
 // lmem.h, lgc.h: the fields that luaC_condGC compares. 5.1 has GCthreshold right below totalbytes
 // (lstate.h).
 struct Fields {
-  explicit Fields(const Layout& row)
-      : G(row.L_G),
-        gcstate(row.G_gcstate),
-        has_debt(row.G_GCdebt != no_field),
-        bytes(row.G_totalbytes),
-        limit(has_debt ? row.G_GCdebt : row.G_totalbytes - 8),
-        below_zero(row.bytecode == Bytecode::lua55) {}
+  explicit Fields(const Layout& layout)
+      : G(layout.L_G),
+        gcstate(layout.G_gcstate),
+        has_debt(layout.G_GCdebt != no_field),
+        bytes(layout.G_totalbytes),
+        limit(has_debt ? layout.G_GCdebt : layout.G_totalbytes - 8),
+        below_zero(layout.bytecode == Bytecode::lua55) {}
   std::int64_t G, gcstate;
   bool has_debt;
   std::int64_t bytes, limit;  // totalbytes; GCdebt or GCthreshold
@@ -186,8 +186,8 @@ Seen look_at(const MachineFunction& function, std::int64_t gcstate) {
 
 bool CollectorCode::has(Address function) const { return std::ranges::binary_search(functions, function); }
 
-CollectorCode find_collector_code(const Layout& row, const MachineFunction& execute, const FunctionAt& function_at) {
-  const Fields fields(row);
+CollectorCode find_collector_code(const Layout& layout, const MachineFunction& execute, const FunctionAt& function_at) {
+  const Fields fields(layout);
   const std::map<Address, int> votes = CallsOfStep(fields, execute, function_at).run();
   const auto most = std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second; });
   if (most == votes.end()) return {};
@@ -209,7 +209,7 @@ CollectorCode find_collector_code(const Layout& row, const MachineFunction& exec
   return {most->first, {found.begin(), found.end()}};
 }
 
-bool joins_collector(const Layout& row, const CollectorCode& collector, const MachineFunction& function) {
+bool joins_collector(const Layout& layout, const CollectorCode& collector, const MachineFunction& function) {
   if (collector.has(function.start)) return false;
   // This is called for every function of a program, so bytes that look like a call are tried first.
   const auto works_through = [&](Address target) { return target != collector.step && collector.has(target); };
@@ -218,7 +218,7 @@ bool joins_collector(const Layout& row, const CollectorCode& collector, const Ma
         !works_through(function.start + i + 5 +
                        static_cast<Address>(std::int64_t{load<std::int32_t>(function.code, i + 1)})))
       continue;
-    const Seen seen = look_at(function, row.G_gcstate);
+    const Seen seen = look_at(function, layout.G_gcstate);
     return std::ranges::count_if(seen.callees, works_through) >= (seen.writes ? 1 : 2);
   }
   return false;

@@ -19,10 +19,10 @@ struct LuaIdent {
   // Luau has; 2:
   // PUC's messages, or LuaJIT's version alone; 1: only the series.
   int strength = 0;
-  int cores = 1;  // how many of this version are linked into the file
+  int copies = 1;  // how many of this version are linked into the file
 };
 
-class CoreSigns {
+class LuaSigns {
  public:
   // Call for one piece of the file after the other. Each has the first `overlap` bytes of the next
   // one at its end, which are not part of it.
@@ -31,9 +31,9 @@ class CoreSigns {
   // Is it worth passing the pieces again, to search for their tables?
   bool may_have_tables() const { return has_events_; }
   void look_for_tables(std::string_view piece, std::size_t size);
-  // The cores in the file: all that are certain, of PUC and LuaJIT; without any, the most likely
+  // The Luas in the file: all that are certain, of PUC and LuaJIT; without any, the most likely
   // one.
-  std::vector<LuaIdent> cores() const;
+  std::vector<LuaIdent> found() const;
 
  private:
   void add_ident(LuaIdent ident);

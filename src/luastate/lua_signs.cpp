@@ -1,4 +1,4 @@
-#include "luastate/core_signs.h"
+#include "luastate/lua_signs.h"
 
 #include <string.h>
 
@@ -90,14 +90,14 @@ bool has(std::string_view text, std::string_view wanted) { return find(text, wan
 
 }  // namespace
 
-void CoreSigns::add_ident(LuaIdent ident) {
+void LuaSigns::add_ident(LuaIdent ident) {
   constexpr std::size_t most = 16;
   const auto same = std::ranges::find(idents_, ident.version, &LuaIdent::version);
-  if (same != idents_.end()) ++same->cores;
+  if (same != idents_.end()) ++same->copies;
   else if (idents_.size() < most) idents_.push_back(std::move(ident));
 }
 
-void CoreSigns::look_at(std::string_view piece, std::size_t size) {
+void LuaSigns::look_at(std::string_view piece, std::size_t size) {
   has_luajit_messages_ = has_luajit_messages_ || has(piece, signs().luajit_messages);
   has_events_ = has_events_ || has(piece, signs().event);
   const std::string& luau = signs().luau_ident;
@@ -133,7 +133,7 @@ void CoreSigns::look_at(std::string_view piece, std::size_t size) {
   }
 }
 
-void CoreSigns::look_for_tables(std::string_view piece, std::size_t size) {
+void LuaSigns::look_for_tables(std::string_view piece, std::size_t size) {
   constexpr int most = 16;
   for (std::size_t i = 0; i < series_count; ++i) {
     const std::string& table = signs().opmodes[i];
@@ -142,30 +142,30 @@ void CoreSigns::look_for_tables(std::string_view piece, std::size_t size) {
   }
 }
 
-std::vector<LuaIdent> CoreSigns::cores() const {
-  std::vector<LuaIdent> cores = idents_;
+std::vector<LuaIdent> LuaSigns::found() const {
+  std::vector<LuaIdent> found = idents_;
   if (is_luau()) {
     // Luau's lapi.cpp has the ident of the Lua that it was made from, too. A page of a file may be mapped twice, with
     // both.
-    const auto origin = std::ranges::find(cores, "5.1.4", &LuaIdent::version);
-    if (origin != cores.end() && (origin->cores -= luau_idents_) <= 0) cores.erase(origin);
-    cores.push_back({"Luau", luau_idents_ > 0 ? "$Luau" : "names of metamethods", 3, 1});
+    const auto origin = std::ranges::find(found, "5.1.4", &LuaIdent::version);
+    if (origin != found.end() && (origin->copies -= luau_idents_) <= 0) found.erase(origin);
+    found.push_back({"Luau", luau_idents_ > 0 ? "$Luau" : "names of metamethods", 3, 1});
   }
   for (std::size_t i = 0; i < series_count; ++i) {
     const std::string series = "5." + std::to_string(i + 1);
     int named = 0;
     LuaIdent* first = nullptr;
-    for (LuaIdent& ident : cores) {
+    for (LuaIdent& ident : found) {
       if (!ident.version.starts_with(series)) continue;
       if (first == nullptr) first = &ident;
-      named += ident.cores;
+      named += ident.copies;
     }
-    if (first != nullptr) first->cores += std::max(tables_[i] - named, 0);
-    else if (tables_[i] > 0) cores.push_back({series, "table of opcodes", 3, tables_[i]});
+    if (first != nullptr) first->copies += std::max(tables_[i] - named, 0);
+    else if (tables_[i] > 0) found.push_back({series, "table of opcodes", 3, tables_[i]});
   }
-  if (luajit_ && (cores.empty() || has_luajit_messages_))
-    cores.push_back({luajit_->version, luajit_->text, has_luajit_messages_ ? 3 : 2, 1});
-  if (!cores.empty()) return cores;
+  if (luajit_ && (found.empty() || has_luajit_messages_))
+    found.push_back({luajit_->version, luajit_->text, has_luajit_messages_ ? 3 : 2, 1});
+  if (!found.empty()) return found;
   // If it has other opcodes, or no parser, only its messages identify it. Then the version that it
   // claims narrows the rows.
   if (has_events_ && has_parser_ && has_comparison_) return {{series_ ? series_->version : "5.?", "messages", 2, 1}};
