@@ -58,7 +58,8 @@ constexpr const char* report_notes =
     "  luaspy report a.luaspy --function discount     who calls it, and what does it call?\n"
     "  luaspy report a.luaspy --source my.lua         what does each line take?\n"
     "  luaspy report a.luaspy -f speedscope --from 10 --to -5\n"
-    "  luaspy report --diff a.luaspy b.luaspy         what became slower?";
+    "  luaspy report --diff a.luaspy b.luaspy         what changed?\n"
+    "  luaspy report --diff a.luaspy b.luaspy --by run  what became slower in the same work?";
 
 constexpr const char* top_notes =
     "Keys: q quit, ? help, Enter callers and callees, d stack, / filter, 1-5 sort, o write a file.\n"
@@ -113,7 +114,7 @@ void add_report(CLI::App& app, ReportOptions& options) {
                                 ->option_text("FILE");
   CLI::Option* const diff = report
                                 .add_option("--diff", options.diff,
-                                            "What became slower or faster, from BEFORE to AFTER")
+                                            "What changed from BEFORE to AFTER, beyond chance")
                                 ->expected(2)
                                 ->option_text("BEFORE AFTER");
   file->excludes(diff);

@@ -27,7 +27,9 @@ using Numbers = std::vector<std::uint32_t>;
 // Frames and stacks of all sets, with their own numbers: frames with the same texts are merged.
 class Tables {
  public:
-  Tables() { string(""); }
+  using Moved = std::map<std::string, std::string>;
+
+  explicit Tables(const Moved* moved) : moved_(moved) { string(""); }
 
   std::uint32_t string(const std::string& text) {
     const auto [place, added] = string_index_.emplace(text, static_cast<std::uint32_t>(strings_.size()));
@@ -45,6 +47,10 @@ class Tables {
       texts_.push_back(string(text));
       ats_.push_back(string(frame.line > 0 ? at : text));
       files_.push_back(string(frame.file));
+      if (moved_ != nullptr) {
+        const auto was = moved_->find(text);
+        was_.push_back(was != moved_->end() ? string(was->second) : 0);
+      }
       lines_.push_back(has_lines ? std::max(frame.line_defined, 0) : 0);
       currents_.push_back(has_lines && frame.line > 0 ? (frame.line_is_near ? -frame.line : frame.line) : 0);
     }
@@ -60,6 +66,7 @@ class Tables {
     out << fmt::format("\"frames\":{{\"kind\":[{}],\n\"text\":[{}],\n", fmt::join(kinds_, ","), fmt::join(texts_, ","));
     out << fmt::format("\"part\":[{}],\n", fmt::join(parts_, ","));
     out << fmt::format("\"at\":[{}],\n\"file\":[{}],\n", fmt::join(ats_, ","), fmt::join(files_, ","));
+    if (moved_ != nullptr) out << fmt::format("\"was\":[{}],\n", fmt::join(was_, ","));
     out << fmt::format("\"line\":[{}],\n\"current\":[{}]}},\n", fmt::join(lines_, ","), fmt::join(currents_, ","));
     // The empty stack has no frame.
     out << fmt::format("\"nodes\":{{\"outer\":[{}],\n\"frame\":[-1{}{}]}},\n\"strings\":[", fmt::join(outer_, ","),
@@ -71,7 +78,8 @@ class Tables {
  private:
   std::vector<std::string> strings_;
   std::unordered_map<std::string, std::uint32_t> string_index_, frame_index_;
-  Numbers kinds_, parts_, texts_, ats_, files_, outer_{0}, frame_{0};
+  const Moved* moved_;
+  Numbers kinds_, parts_, texts_, ats_, files_, was_, outer_{0}, frame_{0};
   std::vector<int> lines_, currents_;
   std::unordered_map<std::uint64_t, std::uint32_t> node_index_;
 };
@@ -265,10 +273,10 @@ void write_sources(const Profile& profile, Tables& tables, std::ostream& out) {
 }
 
 void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& sets, const std::string& comparison,
-                const WriteOptions& options, std::ostream& out) {
+                const Tables::Moved* moved, const WriteOptions& options, std::ostream& out) {
   const Unit unit = sets.front().second->about.unit;
   const bool in_order = comparison.empty() && unit == Unit::nanoseconds;
-  Tables tables;
+  Tables tables(moved);
   out << flamegraph_head << "{\"version\":2,\n";
   if (options.lines) out << "\"lines\":true,\n";
   out << "\"mode\":" << json_in_html(name(options.mode)) << ",\n\"nothing\":{";
@@ -296,7 +304,7 @@ void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& 
 }  // namespace
 
 void write_flamegraph(const Profile& profile, const WriteOptions& options, std::ostream& out) {
-  write_page({{"", &profile}}, "", options, out);
+  write_page({{"", &profile}}, "", nullptr, options, out);
 }
 
 void write_flamegraph_diff(const Profile& before, const Profile& after, const Comparison& comparison,
@@ -308,12 +316,16 @@ void write_flamegraph_diff(const Profile& before, const Profile& after, const Co
                        : comparison.by == Compared::rates ? ratio(static_cast<double>(after.about.weighed_ns()),
                                                                   static_cast<double>(before.about.weighed_ns()))
                                                           : 1;
+  std::string doubtful;
+  for (const std::string& doubt : comparison.doubts)
+    doubtful += (doubtful.empty() ? ",\"doubts\":[" : ",") + json_in_html(doubt);
+  if (!doubtful.empty()) doubtful += ']';
   write_page({{"before", &before}, {"after", &after}},
              fmt::format("\"comparison\":{{\"by\":\"{}\",\"scale\":{},\"noise\":{:.3g},\"least_difference\":{},"
-                         "\"least_ratio\":{}}},\n",
+                         "\"least_ratio\":{}{}}},\n",
                          comparison.by == Compared::shares ? "shares" : unit_word(unit), scale, comparison.noise,
-                         comparison.least_difference, comparison.least_ratio),
-             options, out);
+                         comparison.least_difference, comparison.least_ratio, doubtful),
+             &comparison.moved, options, out);
 }
 
 }  // namespace luaspy

@@ -24,12 +24,14 @@
 //   comparison    only with two sets: by ("shares" of all; "time", "bytes" or "objects": amounts as
 //                 they were measured), scale, by which amounts of before are multiplied, and noise:
 //                 how many standard deviations of independent samples a change has to exceed. It also
-//                 has to be at least least_difference of the whole, and least_ratio of the box
+//                 has to be at least least_difference of the whole, and least_ratio of the box;
+//                 doubts: sentences about functions that may be matched wrongly. Left out: none
 //   frames        columns: kind (0 Lua, 1 C called by Lua, 2 other native, 3 no function, 4 the kernel); text of the
 //                 function, at: its text with the line being executed, and file (strings by
 //                 number); line where it is defined (0: none), current: the line being executed (0:
 //                 unknown; negative: the nearest one known); part: which part of the program it
-//                 is (Frame::Part). Frames with the same text are of the same function.
+//                 is (Frame::Part). Frames with the same text are of the same function. In a
+//                 comparison also was: the text of the function before, a string by number (0: the same).
 //   nodes         columns: outer, frame. Stacks are a tree: a node is the node `outer`, which has a
 //                 smaller number, plus a frame. 0 is the empty stack.
 //   sources       of Lua files, if the recording has them: file (a string by number), text, and
@@ -38,6 +40,10 @@
 //
 // A page of everything that was recorded also carries the raw recording itself (raw_format.h), which
 // luaspy report reads.
+
+#include <map>
+#include <string>
+#include <vector>
 
 #include "output/format.h"
 
@@ -54,6 +60,8 @@ enum class Compared : std::uint8_t {
 struct Comparison {
   Compared by = Compared::shares;
   double noise = 0, least_difference = 0, least_ratio = 0;
+  std::map<std::string, std::string> moved{};  // by a function's text: the one it had before, if that was another
+  std::vector<std::string> doubts{};
 };
 // The differences between two profiles of the same unit. Frames are the same if their texts are.
 void write_flamegraph_diff(const Profile& before, const Profile& after, const Comparison& comparison,

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/doubts.h"
@@ -89,7 +90,7 @@ class Profile {
   void add_waiting(std::int64_t count) { waiting_ += count; }
 
   const std::vector<ThreadInfo>& threads() const { return threads_; }
-  // By FrameId; with settled names if resolve_names() was called since the last sample.
+  // By FrameId; with settled names, or as show_as() says, if that was called since the last sample.
   const StackTable::Frames& frames() const {
     return settled_.size() == stacks_.frames().size() ? settled_ : stacks_.frames();
   }
@@ -125,6 +126,8 @@ class Profile {
   // then. Functions that begin on the same line and have the same name are numbered. Call before
   // writing.
   void resolve_names();
+  // Shows other frames than those that were added: one for each of stacks().frames(), by its number.
+  void show_as(StackTable::Frames frames) { settled_ = std::move(frames); }
 
   // If `about` says that there were pauses without samples of time (Metadata::sampled_ns), the time of each sample
   // stands for its part of them, too: they come at random. All weights are charged so, those of later samples as well;

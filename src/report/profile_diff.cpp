@@ -8,8 +8,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/text.h"
-
 namespace luaspy {
 namespace {
 
@@ -160,59 +158,20 @@ double quantile(double probability, double freedom) {
 // A function in both recordings, or in one of them.
 struct Pair {
   std::int64_t before = -1, after = -1;  // indexes into FunctionTable; -1: none
-  bool moved = false;
 };
 
-// Pairs the functions that are still unpaired by a key, if the key is unique on both sides.
-template <typename Key>
-void pair_by(const Key& key, const FunctionTable& before, const FunctionTable& after,
-             std::vector<std::int64_t>& left_before, std::vector<std::int64_t>& left_after, std::vector<Pair>& pairs) {
-  std::map<std::string, std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> both;
-  for (const std::int64_t i : left_before) both[key(before.functions[static_cast<std::size_t>(i)])].first.push_back(i);
-  for (const std::int64_t i : left_after) both[key(after.functions[static_cast<std::size_t>(i)])].second.push_back(i);
-  for (const auto& [text, sides] : both) {
-    const auto& [ones, others] = sides;
-    if (text.empty() || ones.size() != 1 || others.size() != 1) continue;
-    pairs.push_back({ones[0], others[0], true});
-    std::erase(left_before, ones[0]);
-    std::erase(left_after, others[0]);
-  }
-}
-
-// Two versions of a program are usually in two folders, or in two files.
 std::vector<Pair> pair_up(const FunctionTable& before, const FunctionTable& after) {
   std::vector<Pair> pairs;
-  std::unordered_map<std::string, std::int64_t> known;
-  for (std::size_t i = 0; i < after.texts.size(); ++i) known.emplace(after.texts[i], i);
-  std::vector<std::int64_t> left_before, left_after;
-  std::vector<bool> taken(after.texts.size());
+  std::unordered_map<std::string_view, std::size_t> known;
   for (std::size_t i = 0; i < before.texts.size(); ++i) {
-    const auto found = known.find(before.texts[i]);
-    if (found == known.end()) {
-      left_before.push_back(static_cast<std::int64_t>(i));
-      continue;
-    }
-    pairs.push_back({static_cast<std::int64_t>(i), found->second, false});
-    taken[static_cast<std::size_t>(found->second)] = true;
+    known.emplace(before.texts[i], i);
+    pairs.push_back({static_cast<std::int64_t>(i), -1});
   }
-  for (std::size_t i = 0; i < taken.size(); ++i) {
-    if (!taken[i]) left_after.push_back(static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < after.texts.size(); ++i) {
+    const auto found = known.find(after.texts[i]);
+    if (found == known.end()) pairs.push_back({-1, static_cast<std::int64_t>(i)});
+    else pairs[found->second].after = static_cast<std::int64_t>(i);
   }
-  const auto pair = [&](const auto& key) { pair_by(key, before, after, left_before, left_after, pairs); };
-  const auto is_named = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.name != "function"; };
-  const auto is_function = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; };
-  // Another line, another name, another folder, both, another file.
-  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + frame.file : std::string(); });
-  pair([&](const Frame& frame) {
-    return is_function(frame) ? fmt::format("{}:{}", frame.file, frame.line_defined) : std::string();
-  });
-  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + base_name(frame.file) : std::string(); });
-  pair([&](const Frame& frame) {
-    return is_function(frame) ? fmt::format("{}:{}", base_name(frame.file), frame.line_defined) : std::string();
-  });
-  pair([&](const Frame& frame) { return is_named(frame) ? frame.name : std::string(); });
-  for (const std::int64_t i : left_before) pairs.push_back({i, -1, false});
-  for (const std::int64_t i : left_after) pairs.push_back({-1, i, false});
   return pairs;
 }
 
@@ -252,8 +211,14 @@ ProfileDiff::Verdict verdict(const ProfileDiff::Row& row, double whole, double o
 
 }  // namespace
 
-ProfileDiff profile_diff(const Profile& before, const Profile& after, const DiffOptions& options) {
+ProfileDiff profile_diff(const Profile& before, const Profile& after, const DiffOptions& options,
+                         const FunctionMatching& matching) {
+  const auto was = [&](const std::string& text) {
+    const auto moved = matching.moved.find(text);
+    return moved != matching.moved.end() ? moved->second : text;
+  };
   ProfileDiff diff;
+  diff.ambiguous = matching.ambiguous;
   diff.options = options;
   diff.unit = after.about.unit;
   const auto whole_of = [](const Profile& profile) {
@@ -262,7 +227,7 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
                                ? static_cast<double>(profile.about.sampled_cpu_ns) / static_cast<double>(used_ns)
                                : 1;
     return ProfileDiff::Whole{profile.samples(), static_cast<double>(profile.about.weighed_ns()) / 1e9,
-                              profile.weight(), std::min(covered, 1.0)};
+                              profile.weight(), std::min(covered, 1.0), static_cast<double>(used_ns) / 1e9};
   };
   diff.before = whole_of(before), diff.after = whole_of(after);
   const Sliced cut_before = sliced(before, options), cut_after = sliced(after, options);
@@ -286,9 +251,8 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
     const Estimate of_before = estimate(cut_before, slices_before, diff.before.seconds, expected, options.by);
     const Estimate of_after = estimate(cut_after, slices_after, diff.after.seconds, expected, options.by);
     ProfileDiff::Row row;
-    if (amount_before > 0) row.before_text = cut_before.functions.texts[static_cast<std::size_t>(pair.before)];
+    if (amount_before > 0) row.before_text = was(cut_before.functions.texts[static_cast<std::size_t>(pair.before)]);
     if (amount_after > 0) row.after_text = cut_after.functions.texts[static_cast<std::size_t>(pair.after)];
-    row.moved = pair.moved && amount_before > 0 && amount_after > 0;
     row.before = of_before.value, row.after = of_after.value;
     row.interval = std::sqrt(of_before.variance + of_after.variance);
     if (const double independent = of_before.independent + of_after.independent; independent > 0)

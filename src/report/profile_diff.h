@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "report/function_matching.h"
 #include "report/text_style.h"
 
 namespace luaspy {
@@ -37,20 +38,21 @@ struct ProfileDiff {
   enum class Verdict : std::uint8_t {
     none,         // no significant difference
     perhaps,      // chance makes one as large in any function in up to 5 of 100 comparisons: more samples would tell
-    slower,       // costs more
-    faster,       // costs less
+    slower,       // costs more: by shares only in proportion to others
+    faster,       // costs less: the same
     like_others,  // shares: changed like most others, because the total changed
     appeared,     // costs something after, was not seen before
     vanished,
   };
   struct Row {
     std::string before_text, after_text;  // describe(); one of them is empty if it was not seen there
-    bool moved = false;                   // it has another line, file or name, but apparently is the same function
     double before = 0, after = 0;  // shares (1 is all), s/s or s, depending on options.by; for s, bytes or objects
     double interval = 0;           // of after - before, on both sides; holds for all rows together
     Verdict verdict = Verdict::none;
     std::int64_t needed = 0;  // perhaps: samples in each recording, at which this difference would be certain
     double difference() const { return after - before; }
+    // Whether it has another line, file or name, but apparently is the same function.
+    bool moved() const { return !before_text.empty() && !after_text.empty() && before_text != after_text; }
   };
   DiffOptions options;
   Unit unit = Unit::nanoseconds;  // of both
@@ -66,12 +68,16 @@ struct ProfileDiff {
     double seconds = 0;       // of the recording
     std::int64_t weight = 0;  // of all its samples, in the unit
     double covered = 1;       // the part of the CPU time that was used meanwhile for which it has samples
+    double cpu_seconds = 0;   // that CPU time; 0: not known
   };
   Whole before, after;
+  std::vector<std::string> ambiguous;  // FunctionMatching::ambiguous
 };
 
-// Both profiles must keep the order of time and have the same unit.
-ProfileDiff profile_diff(const Profile& before, const Profile& after, const DiffOptions& options);
+// Both profiles must keep the order of time and have the same unit. Functions are the same if their texts
+// are: `matching` is what match_functions() did to `before`.
+ProfileDiff profile_diff(const Profile& before, const Profile& after, const DiffOptions& options,
+                         const FunctionMatching& matching = {});
 
 std::string diff_text(const ProfileDiff& diff, const TextStyle& style);
 

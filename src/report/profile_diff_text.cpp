@@ -31,9 +31,17 @@ std::string head(std::string_view which, const ProfileDiff& diff) {
   return fmt::format("{}{}", which, in_all ? "" : "/s");
 }
 
-// What became of a function that has more, or less.
-std::string_view more_word(const ProfileDiff& diff) { return diff.unit == Unit::nanoseconds ? "slower" : "more"; }
-std::string_view less_word(const ProfileDiff& diff) { return diff.unit == Unit::nanoseconds ? "faster" : "less"; }
+// What became of a function that has more, or less. Which became slower is known only of runs of the same work: a
+// larger share may come from others that became faster, more time from more calls.
+struct Words {
+  std::string_view more, less, with;  // with: what a number of functions has before the first two, as "2 with more
+                                      // time"
+};
+Words words_of(const ProfileDiff& diff) {
+  if (diff.options.by == DiffBy::shares) return {"larger share", "smaller share", "with a "};
+  if (diff.unit != Unit::nanoseconds) return {"more", "less", ""};
+  return diff.options.by == DiffBy::run ? Words{"slower", "faster", ""} : Words{"more time", "less time", "with "};
+}
 
 // The factor by which most functions' shares changed, if it is worth mentioning; else 1.
 double worth_mentioning(double factor) { return factor < 0.99 || factor > 1.01 ? factor : 1; }
@@ -45,9 +53,9 @@ std::string verdict_text(const ProfileDiff::Row& row, const ProfileDiff& diff) {
   };
   switch (row.verdict) {
     case Verdict::slower:
-      return change(more_word(diff));
+      return change(words_of(diff).more);
     case Verdict::faster:
-      return change(less_word(diff));
+      return change(words_of(diff).less);
     case Verdict::like_others:
       return "like most";
     case Verdict::appeared:
@@ -63,7 +71,7 @@ std::string verdict_text(const ProfileDiff::Row& row, const ProfileDiff& diff) {
 }
 
 std::string function_of(const ProfileDiff::Row& row, const TextStyle& style) {
-  if (!row.moved) return shown(row.before_text.empty() ? row.after_text : row.before_text, style);
+  if (!row.moved()) return shown(row.before_text.empty() ? row.after_text : row.before_text, style);
   return fmt::format("{} {} {}", shown(row.before_text, style), style.charset == Charset::utf8 ? "→" : "->",
                      shown(row.after_text, style));
 }
@@ -88,15 +96,26 @@ std::string how_of_weights(const ProfileDiff& diff) {
   return fmt::format("Total {}: meaningful if both recordings cover the same work from its start to its end.\n", unit);
 }
 
+std::string how_of_shares(const ProfileDiff& diff) {
+  constexpr std::string_view shares =
+      "Shares of all samples, in percent: if one function gets slower, the shares of all "
+      "others shrink.";
+  const auto used = [](const ProfileDiff::Whole& of) { return 100 * of.cpu_seconds / of.seconds; };
+  const auto is_known = [](const ProfileDiff::Whole& of) { return of.cpu_seconds > 0 && of.seconds > 0; };
+  if (!is_known(diff.before) || !is_known(diff.after)) return fmt::format("{} --by time compares seconds.\n", shares);
+  return fmt::format(
+      "What became slower is said by time: --by time compares equal loads (before, {:.0f} % of a CPU were used; after, "
+      "{:.0f} %), --by run compares runs of the same work.\n{}\n",
+      used(diff.before), used(diff.after), shares);
+}
+
 std::string how_of_time(const ProfileDiff& diff) {
   switch (diff.options.by) {
     case DiffBy::shares:
-      return "Shares of all samples, in percent: if one function gets slower, the shares of all others shrink. --by "
-             "time compares seconds.\n";
+      return how_of_shares(diff);
     case DiffBy::weight:
-      return "Percent of the time of the recording, of all threads together: meaningful if the load was the same. --by "
-             "run "
-             "compares runs of the same work.\n";
+      return "Percent of the time of the recording, of all threads together: meaningful if the load was the same. "
+             "--by run compares runs of the same work.\n";
     case DiffBy::run:
       break;
   }
@@ -108,9 +127,9 @@ std::string how(const ProfileDiff& diff) {
   std::string text = of_time ? how_of_time(diff) : how_of_weights(diff);
   if (diff.options.by == DiffBy::shares && others(diff) != 1) {
     text += fmt::format(
-        "Most functions' shares changed by {:+.1f} %, as they do when others get {} or {}; {} and {} "
-        "are relative to that.\n",
-        100 * (diff.others - 1), more_word(diff), less_word(diff), more_word(diff), less_word(diff));
+        "Most functions' shares changed by {:+.1f} %, as they do when a few others change; larger and smaller are "
+        "relative to that.\n",
+        100 * (diff.others - 1));
   }
   if (worth_mentioning(diff.rates) != 1) {
     text += fmt::format(
@@ -153,10 +172,11 @@ std::string summary(const ProfileDiff& diff) {
              faster = count(Verdict::faster) + count(Verdict::vanished);
   std::string text = fmt::format("total: before {}; after {}; ", whole(diff.before), whole(diff.after));
   if (!diff.can_tell) return text + "too short to tell a difference from chance.\n";
+  const Words words = words_of(diff);
   if (slower + faster == 0) text += "no significant difference.\n";
   else
-    text += fmt::format("{} {} or new, {} {} or gone, {} without a significant difference.\n", slower, more_word(diff),
-                        faster, less_word(diff), count(Verdict::none) + count(Verdict::perhaps));
+    text += fmt::format("{0} {5}{1} or new, {2} {5}{3} or gone, {4} without a significant difference.\n", slower,
+                        words.more, faster, words.less, count(Verdict::none) + count(Verdict::perhaps), words.with);
   return text + about_perhaps(diff);
 }
 
@@ -165,18 +185,20 @@ std::string summary(const ProfileDiff& diff) {
 std::string diff_text(const ProfileDiff& diff, const TextStyle& style) {
   const std::string plus_minus = style.charset == Charset::utf8 ? "±" : "+-";
   std::string text = how(diff);
+  for (const std::string& sentence : diff.ambiguous) text += displayable(sentence, style.charset) + "\n";
   text += fmt::format("{} {} holds for all rows together in 999 of 1000 comparisons; -: no significant difference.\n\n",
                       diff.options.total ? "Functions including all that they call."
                                          : "The functions themselves (--total: including all that they call).",
                       plus_minus);
-  const int width = shows_numbers(diff) ? 9 : 10, interval_width = shows_numbers(diff) ? 8 : 10;
+  const int width = shows_numbers(diff) ? 9 : 10, interval_width = shows_numbers(diff) ? 8 : 10,
+            verdict_width = diff.options.by == DiffBy::shares ? 19 : 16;
   const auto add_row = [&](std::string_view before, std::string_view after, std::string_view difference,
                            std::string_view interval) {
     text += fmt::format("{:>{}} {:>{}} {:>10} {}  ", before, width, after, width, difference,
                         fill(interval, interval_width, Cut::right, style.charset));
   };
   add_row(head("Before", diff), head("After", diff), "Difference", "");
-  text += "Verdict          Function (file:line)\n";
+  text += fmt::format("{:<{}}  Function (file:line)\n", "Verdict", verdict_width);
   std::size_t rows = 0;
   for (const ProfileDiff::Row& row : diff.rows) {
     if (rows == static_cast<std::size_t>(style.top)) break;
@@ -189,7 +211,7 @@ std::string diff_text(const ProfileDiff& diff, const TextStyle& style) {
                         style.paint(is_more   ? Ink::hot
                                     : is_less ? Ink::c
                                               : Ink::plain,
-                                    fmt::format("{:<15}", verdict_text(row, diff))),
+                                    fmt::format("{:<{}}", verdict_text(row, diff), verdict_width)),
                         function_of(row, style));
   }
   if (rows < diff.rows.size()) text += fmt::format("{:>42}{} more (--top)\n", "", diff.rows.size() - rows);

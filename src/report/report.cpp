@@ -196,13 +196,17 @@ Result<int> write_format(const ReportOptions& options, const Format& format) {
 }
 
 // `width`: of the terminal, for text for people; 0: as it is.
-Result<void> write_text(const ReportOptions& options, const std::string& text, int width) {
+Result<int> write_text(const ReportOptions& options, const std::string& text, int width) {
   const bool to_stdout = is_to_stdout(options);
-  if (!to_stdout) return system::write_file(options.output, [&](std::ostream& out) { out << text; });
+  if (!to_stdout) {
+    const Result<void> written = system::write_file(options.output, [&](std::ostream& out) { out << text; });
+    if (!written) return written.error();
+    return 0;
+  }
   constexpr int beside_columns = 36;  // functions that are wider than the terminal go on there
   std::cout << wrapped(text, width, beside_columns) << std::flush;
   if (!std::cout) return Error{Cause::output, "Cannot write all of the report: no space, or closed by its reader."};
-  return {};
+  return 0;
 }
 
 std::string head(const ReportOptions& options, const Profile& profile, const TextStyle& style) {
@@ -297,9 +301,7 @@ Result<int> write_views(const ReportOptions& options) {
     add(functions_text(*profile, style));
     add(lines_text(*profile, style));
   }
-  const Result<void> written = write_text(options, text, system::terminal_of(1).width);
-  if (!written) return written.error();
-  return 0;
+  return write_text(options, text, system::terminal_of(1).width);
 }
 
 std::string doubts_text(const Profile& profile) {
@@ -308,54 +310,76 @@ std::string doubts_text(const Profile& profile) {
   return text;
 }
 
-Result<int> write_diff(const ReportOptions& options, const Format* format) {
-  const DiffBy by = options.by == "time" ? DiffBy::weight : options.by == "run" ? DiffBy::run : DiffBy::shares;
-  RecordingFile file_before(options.diff[0]), file_after(options.diff[1]);
-  const Result<Profile> before = read_for(options, file_before, options.shape, true);
+// Two recordings of the same unit, in which the same functions have the same names.
+struct BothProfiles {
+  Profile before, after;
+  FunctionMatching matching;
+};
+
+Result<BothProfiles> read_both(const ReportOptions& options, RecordingFile& file_before, RecordingFile& file_after,
+                               const ViewOptions& shape, bool keeps_order) {
+  Result<Profile> before = read_for(options, file_before, shape, keeps_order);
   if (!before) return before.error();
-  const Result<Profile> after = read_for(options, file_after, options.shape, true);
+  Result<Profile> after = read_for(options, file_after, shape, keeps_order);
   if (!after) return after.error();
   if (before->about.unit != after->about.unit) {
     return Error{Cause::usage, fmt::format("{} counts {}, {} counts {}: they cannot be compared.", options.diff[0],
                                            name(before->about.unit), options.diff[1], name(after->about.unit))};
   }
-  std::string text;
-  if (format == nullptr) {
-    const TextStyle style = style_of(options, after->about.unit);
-    text = fmt::format("before: {}\n", displayable(options.diff[0], style.charset)) + doubts_text(*before) +
-           fmt::format("after:  {}\n", displayable(options.diff[1], style.charset)) + doubts_text(*after) +
-           diff_text(profile_diff(*before, *after, {by, options.total}), style);
-  } else if (format->name == "folded") {
-    text = diff_folded(*before, *after, by, options.shape.lines);
-  } else if (format->name == "flamegraph") {
-    // The page has all frames, so that it can show any of them; what is chance is known of what the text has.
-    ViewOptions shape = options.shape;
-    shape.whole = true;
-    const Result<Profile> all_before = read_for(options, file_before, shape, false);
-    if (!all_before) return all_before.error();
-    const Result<Profile> all_after = read_for(options, file_after, shape, false);
-    if (!all_after) return all_after.error();
-    Result<OutputFile> output = OutputFile::open(
-        {options.output, "flamegraph", stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
-    if (!output) return output.error();
-    const ProfileDiff diff = profile_diff(*before, *after, {by, options.total});
-    constexpr double nothing_is_beyond = 1e6;
-    write_flamegraph_diff(*all_before, *all_after,
-                          {by == DiffBy::shares   ? Compared::shares
-                           : by == DiffBy::weight ? Compared::rates
-                                                  : Compared::weights,
-                           diff.can_tell ? diff.noise : nothing_is_beyond, least_difference, least_ratio},
-                          {options.shape.lines, options.threads, options.shape.mode}, output->stream());
-    const Result<void> finished = output->finish();
-    if (!finished) return finished.error();
-    if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->next_step());
-    return 0;
-  } else {
+  FunctionMatching matching = match_functions(*before, *after);
+  return BothProfiles{std::move(*before), std::move(*after), std::move(matching)};
+}
+
+std::string diff_view(const ReportOptions& options, const BothProfiles& both, const DiffOptions& by) {
+  const TextStyle style = style_of(options, both.after.about.unit);
+  return fmt::format("before: {}\n", displayable(options.diff[0], style.charset)) + doubts_text(both.before) +
+         fmt::format("after:  {}\n", displayable(options.diff[1], style.charset)) + doubts_text(both.after) +
+         diff_text(profile_diff(both.before, both.after, by, both.matching), style);
+}
+
+void write_diff_page(const ReportOptions& options, const BothProfiles& all, const ProfileDiff& diff,
+                     std::ostream& out) {
+  constexpr double nothing_is_beyond = 1e6;
+  const DiffBy by = diff.options.by;
+  write_flamegraph_diff(all.before, all.after,
+                        {by == DiffBy::shares   ? Compared::shares
+                         : by == DiffBy::weight ? Compared::rates
+                                                : Compared::weights,
+                         diff.can_tell ? diff.noise : nothing_is_beyond, least_difference, least_ratio,
+                         all.matching.moved, all.matching.ambiguous},
+                        {options.shape.lines, options.threads, options.shape.mode}, out);
+}
+
+Result<int> write_diff(const ReportOptions& options, const Format* format) {
+  const DiffOptions by = {options.by == "time"  ? DiffBy::weight
+                          : options.by == "run" ? DiffBy::run
+                                                : DiffBy::shares,
+                          options.total};
+  RecordingFile file_before(options.diff[0]), file_after(options.diff[1]);
+  const Result<BothProfiles> both = read_both(options, file_before, file_after, options.shape, true);
+  if (!both) return both.error();
+  if (format == nullptr) return write_text(options, diff_view(options, *both, by), system::terminal_of(1).width);
+  const bool is_page = format->name == "flamegraph";
+  if (!is_page && format->name != "folded")
     return Error{Cause::usage, fmt::format("A difference cannot be written as {}, only as text, folded or flamegraph.",
                                            format->name)};
+  if (!is_page) {
+    for (const std::string& sentence : both->matching.ambiguous)
+      say("luaspy: {}\n", displayable(sentence, system::charset_of_locale()));
+    return write_text(options, diff_folded(both->before, both->after, by.by, options.shape.lines), 0);
   }
-  const Result<void> written = write_text(options, text, format == nullptr ? system::terminal_of(1).width : 0);
-  if (!written) return written.error();
+  // The page has all frames, so that it can show any of them; what is chance is known of what the text has.
+  ViewOptions shape = options.shape;
+  shape.whole = true;
+  const Result<BothProfiles> all = read_both(options, file_before, file_after, shape, false);
+  if (!all) return all.error();
+  Result<OutputFile> output = OutputFile::open(
+      {options.output, "flamegraph", stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
+  if (!output) return output.error();
+  write_diff_page(options, *all, profile_diff(both->before, both->after, by, both->matching), output->stream());
+  const Result<void> finished = output->finish();
+  if (!finished) return finished.error();
+  if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->next_step());
   return 0;
 }
 

@@ -75,14 +75,14 @@ using Verdict = ProfileDiff::Verdict;
 
 TEST_CASE("differences in text", "[golden]") {
   ProfileDiff diff;
-  diff.rows = {{"work (a.lua:10)", "work (a.lua:12)", true, 0.2, 0.24, 0.021, Verdict::slower},
-               {"a;b<script>\x1b[31m", "a;b<script>\x1b[31m", false, 0.3, 0.27, 0.02, Verdict::faster},
-               {"rest (a.lua:1)", "rest (a.lua:1)", false, 0.2, 0.19, 0.005, Verdict::like_others},
-               {"", "näher (b.lua:3)", false, 0, 0.03, 0.01, Verdict::appeared},
-               {"gone (a.lua:9)", "", false, 0.02, 0, 0.01, Verdict::vanished},
-               {"", "once [C]", false, 0, 0.002, 0.01, Verdict::none},
-               {"same [C]", "same [C]", false, 0.1, 0.1, 0.011, Verdict::none},
-               {"more (a.lua:5)", "more (a.lua:5)", false, 0.148, 0.19, 0.051, Verdict::perhaps, 14'752}};
+  diff.rows = {{"work (a.lua:10)", "work (a.lua:12)", 0.2, 0.24, 0.021, Verdict::slower},
+               {"a;b<script>\x1b[31m", "a;b<script>\x1b[31m", 0.3, 0.27, 0.02, Verdict::faster},
+               {"rest (a.lua:1)", "rest (a.lua:1)", 0.2, 0.19, 0.005, Verdict::like_others},
+               {"", "näher (b.lua:3)", 0, 0.03, 0.01, Verdict::appeared},
+               {"gone (a.lua:9)", "", 0.02, 0, 0.01, Verdict::vanished},
+               {"", "once [C]", 0, 0.002, 0.01, Verdict::none},
+               {"same [C]", "same [C]", 0.1, 0.1, 0.011, Verdict::none},
+               {"more (a.lua:5)", "more (a.lua:5)", 0.148, 0.19, 0.051, Verdict::perhaps, 14'752}};
   diff.others = 0.95;
   diff.before = {10'000, 10.01, 9'980'000'000}, diff.after = {12'000, 12.02, 11'990'000'000};
   std::string text = diff_text(diff, {});
@@ -99,15 +99,15 @@ TEST_CASE("differences in text", "[golden]") {
 TEST_CASE("differences of bytes in text", "[golden]") {
   ProfileDiff diff;
   diff.unit = Unit::bytes;
-  diff.rows = {{"work (a.lua:10)", "work (a.lua:12)", true, 0.2, 0.24, 0.021, Verdict::slower},
-               {"parse (a.lua:1)", "parse (a.lua:1)", false, 0.3, 0.27, 0.02, Verdict::faster}};
+  diff.rows = {{"work (a.lua:10)", "work (a.lua:12)", 0.2, 0.24, 0.021, Verdict::slower},
+               {"parse (a.lua:1)", "parse (a.lua:1)", 0.3, 0.27, 0.02, Verdict::faster}};
   diff.others = 0.95;
   diff.before = {10'000, 10.01, 12'345'678}, diff.after = {12'000, 12.02, 1'500'000'000'000};
   std::string text = diff_text(diff, {});
   diff.options.by = DiffBy::weight, diff.others = 1;
-  diff.rows = {{"work (a.lua:10)", "work (a.lua:12)", true, 1'050'000'000, 2e9, 210'000, Verdict::slower},
-               {"", "näher (b.lua:3)", false, 0, 900, 30, Verdict::appeared},
-               {"parse (a.lua:1)", "parse (a.lua:1)", false, 9000, 8100, 20.4, Verdict::faster}};
+  diff.rows = {{"work (a.lua:10)", "work (a.lua:12)", 1'050'000'000, 2e9, 210'000, Verdict::slower},
+               {"", "näher (b.lua:3)", 0, 900, 30, Verdict::appeared},
+               {"parse (a.lua:1)", "parse (a.lua:1)", 9000, 8100, 20.4, Verdict::faster}};
   text += "\n" + diff_text(diff, {});
   diff.unit = Unit::objects, diff.options.by = DiffBy::run;
   text += "\n" + diff_text(diff, {});

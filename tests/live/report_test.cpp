@@ -92,7 +92,7 @@ TEST_CASE("two runs of a script do not differ, and one in which a function takes
     return std::clamp(enough * seconds / static_cast<double>(std::max<std::int64_t>(samples, 1)), tried, 40.0);
   };
   std::string first, slower;
-  const std::string slower_work = "slower \\+[0-9]+ % +work \\(.*script.lua:7\\)";
+  const std::string slower_work = "larger share \\+[0-9]+ % +work \\(.*script.lua:7\\)";
   double seconds = seconds_for(tried, samples_in(again)), interval = 100;
   // The interval alone decides how long: what is found is judged once.
   for (int attempt = 0; attempt < 4 && interval > narrow; ++attempt) {
@@ -112,8 +112,8 @@ TEST_CASE("two runs of a script do not differ, and one in which a function takes
   const std::string different = report({"--diff", first, slower});
   INFO(different);
   CHECK(has(different, slower_work));
-  CHECK(!has(different, "slower.* play|slower.* count|faster.* work"));
-  CHECK(has(report({"--diff", slower, first}), "faster -[0-9]+ % +work "));
+  CHECK(!has(different, "larger.* play|larger.* count|smaller.* work"));
+  CHECK(has(report({"--diff", slower, first}), "smaller share -[0-9]+ % +work "));
   const std::vector<FoldedStack> stacks = parse_folded(report({first, "-f", "folded", "-o", "-"}));
   std::int64_t of_work = 0, all = 0;
   for (const FoldedStack& stack : stacks)

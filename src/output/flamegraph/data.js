@@ -51,7 +51,7 @@ function loadFrames(json, strings) {
   const of = (indices) => indices.map((i) => strings[i]), first = new Map();
   const frames = {
     count: json.text.length, kind: json.kind.map((k) => kinds[k]), file: of(json.file), name: of(json.text), nameAt: of(json.at), defined: json.line, part: json.part,
-    current: json.current.map(Math.abs), near: json.current.map((line) => line < 0),
+    was: json.was ? of(json.was) : null, current: json.current.map(Math.abs), near: json.current.map((line) => line < 0),
   };
   frames.fn = Int32Array.from(json.text, (text, frame) => first.get(text) ?? (first.set(text, frame), frame));
   return frames;

@@ -15,6 +15,7 @@ function fillHeader(data) {
     const how = by === "shares" ? `by share of ${of}: ${scaled}` : scale === 1 ? `by ${by}, as it was measured` : `by ${by} for each second: ${scaled}`;
     byId("facts").append(element("div", {}, fact("Compared", how)));
   }
+  for (const doubt of data.comparison?.doubts ?? []) byId("doubts").append(element("li", {textContent: `doubtful: ${visible(doubt)}`}));
   for (const set of data.sets) {
     const label = data.comparison ? [fact(set.label, "", "label")] : [];
     for (const doubt of set.doubts) byId("doubts").append(element("li", {textContent: `doubtful: ${data.comparison ? `${set.label}: ` : ""}${doubt}`}));

@@ -19,6 +19,7 @@ function tipOf(page, box) {
   const parts = [element("strong", {textContent: page.textOf(box)})];
   if (frame >= 0) parts.push(element("div", {className: "where", textContent: placeOf(data.frames, frame)}));
   const note = (text) => parts.push(element("div", {className: "where", textContent: text}));
+  if (data.frames.was?.[frame]) note(`before: ${data.frames.was[frame]}`);
   const times = page.timesOf(box);
   if (times > 1) note(`${data.words.repeats} are folded: up to ${count(times)} on one stack`);
   const tell = layout.time ? timeNumbers : data.comparison ? changeNumbers : treeNumbers;
