@@ -3,7 +3,10 @@
 #include <clocale>
 #include <cstdio>
 #include <exception>
+#include <initializer_list>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "alloc/alloc.h"
 #include "base/say.h"
@@ -28,18 +31,21 @@ luaspy::Result<int> print(const std::string& text) {
 }
 
 // --pid auto and --name become a pid.
-luaspy::Result<void> choose(luaspy::TargetOptions& target) {
+luaspy::Result<void> choose(luaspy::TargetOptions& target, std::optional<bool> subprocesses) {
   if (!target.any && target.name.empty()) return {};
-  const luaspy::Result<int> pid = luaspy::choose_target(target.name);
+  const luaspy::Result<int> pid = luaspy::choose_target(target.name, subprocesses);
   if (!pid) return pid.error();
   target.pid = *pid;
   return {};
 }
 
 luaspy::Result<int> run_command(luaspy::Options& options) {
-  for (luaspy::TargetOptions* const target : {&options.record.target, &options.top.target, &options.dump.target,
-                                              &options.heap.target, &options.alloc.target, &options.doctor.target}) {
-    if (const luaspy::Result<void> chosen = choose(*target); !chosen) return chosen.error();
+  const std::initializer_list<std::pair<luaspy::TargetOptions*, std::optional<bool>>> targets = {
+      {&options.record.target, options.record.subprocesses}, {&options.top.target, options.top.subprocesses},
+      {&options.dump.target, options.dump.subprocesses},     {&options.heap.target, options.heap.subprocesses},
+      {&options.alloc.target, options.alloc.subprocesses},   {&options.doctor.target, {}}};
+  for (const auto& [target, subprocesses] : targets) {
+    if (const luaspy::Result<void> chosen = choose(*target, subprocesses); !chosen) return chosen.error();
   }
 
   switch (options.command) {

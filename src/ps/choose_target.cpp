@@ -17,8 +17,7 @@ namespace luaspy {
 namespace {
 
 // Error texts end without a line break.
-std::string listed(std::string text, const LuaProcesses& found, std::vector<LuaProcess> processes) {
-  measure_cpu(processes);
+std::string listed(std::string text, const LuaProcesses& found, const std::vector<LuaProcess>& processes) {
   if (!processes.empty()) text += "\n" + table_of(processes, system::terminal_of(2).width);
   else text += "\n";
   text += unseen_text(found.unseen);
@@ -42,24 +41,11 @@ std::vector<LuaProcess> best_of(const std::vector<LuaProcess>& processes) {
   return best;
 }
 
-Result<int> choose_only() {
-  const LuaProcesses found = find_lua_processes(false);
-  const std::vector<LuaProcess> best = best_of(found.processes);
-  if (best.size() == 1) return best.front().pid;
-  if (best.size() > 1)
-    return Error{
-        Cause::usage,
-        listed(fmt::format("--pid auto: {} processes run Lua; say which one with --pid:", best.size()), found, best)};
-  if (!found.processes.empty())
-    return Error{Cause::permission, listed(found.processes.front().refusal, found, found.processes)};
-  return Error{Cause::no_lua, listed("--pid auto: no process runs Lua.", found, {})};
-}
-
-// luaspy's own ancestors (sudo, a shell) contain its command line in theirs.
-std::vector<pid_t> ancestors() {
+// The process itself, the one that has started it, and so on.
+std::vector<pid_t> ancestors_of(pid_t pid) {
   std::vector<pid_t> pids;
   constexpr int most = 100;
-  for (pid_t pid = ::getpid(); pid > 0 && static_cast<int>(pids.size()) < most;) {
+  while (pid > 0 && static_cast<int>(pids.size()) < most) {
     pids.push_back(pid);
     const std::string stat = system::read_file(fmt::format("/proc/{}/stat", pid)).value_or("");
     const std::size_t end = stat.rfind(')');
@@ -71,13 +57,57 @@ std::vector<pid_t> ancestors() {
   return pids;
 }
 
+// Those that none of the others has started, directly or by way of others.
+std::vector<pid_t> not_started_by_others(const std::vector<LuaProcess>& processes) {
+  std::vector<pid_t> first;
+  for (const LuaProcess& process : processes) {
+    const std::vector<pid_t> before = ancestors_of(process.pid);
+    if (std::ranges::none_of(processes, [&](const LuaProcess& other) {
+          return other.pid != process.pid && std::ranges::find(before, other.pid) != before.end();
+        }))
+      first.push_back(process.pid);
+  }
+  return first;
+}
+
+// One of several processes, or an Error that lists them and says what to type. `said`: what they are, as "--pid auto: 2
+// processes run Lua".
+Result<int> choose_of(std::vector<LuaProcess> processes, const std::string& said, const LuaProcesses& found,
+                      std::optional<bool> subprocesses) {
+  if (processes.size() == 1) return processes.front().pid;
+  const std::vector<pid_t> first = not_started_by_others(processes);
+  if (subprocesses.value_or(false) && first.size() == 1) return first.front();
+  measure_cpu(processes);
+  std::string text = said;
+  if (first.size() == 1 && subprocesses)
+    text += fmt::format(", and {} has started the others: -s looks at all of them. Or say which one with --pid",
+                        first.front());
+  else text += "; say which one with --pid";
+  constexpr double busy = 1;  // percent
+  if (processes.front().cpu_percent >= busy)
+    text += fmt::format(", as --pid {} for the busiest", processes.front().pid);
+  return Error{Cause::usage, listed(text + ":", found, processes)};
+}
+
+Result<int> choose_only(std::optional<bool> subprocesses) {
+  LuaProcesses found = find_lua_processes(false);
+  const std::vector<LuaProcess> best = best_of(found.processes);
+  if (!best.empty())
+    return choose_of(best, fmt::format("--pid auto: {} processes run Lua", best.size()), found, subprocesses);
+  if (found.processes.empty()) return Error{Cause::no_lua, listed("--pid auto: no process runs Lua.", found, {})};
+  const std::string refusal = found.processes.front().refusal;
+  measure_cpu(found.processes);
+  return Error{Cause::permission, listed(refusal, found, found.processes)};
+}
+
 struct Matches {
   std::vector<pid_t> exact, partial;  // partial: other processes whose command line contains the name
 };
 
 Matches processes_named(const std::string& name) {
   Matches matches;
-  const std::vector<pid_t> own = ancestors();
+  // luaspy's own ancestors (sudo, a shell) contain its command line in theirs.
+  const std::vector<pid_t> own = ancestors_of(::getpid());
   for (const pid_t pid : system::numeric_entries("/proc")) {
     if (is_luaspy(pid)) continue;
     const std::string comm = system::read_file(fmt::format("/proc/{}/comm", pid)).value_or("");
@@ -90,7 +120,7 @@ Matches processes_named(const std::string& name) {
   return matches;
 }
 
-Result<int> choose_named(const std::string& name) {
+Result<int> choose_named(const std::string& name, std::optional<bool> subprocesses) {
   const Matches matches = processes_named(name);
   const LuaProcesses found = find_lua_processes(false);
   for (const std::vector<pid_t>* const pids : {&matches.exact, &matches.partial}) {
@@ -99,11 +129,9 @@ Result<int> choose_named(const std::string& name) {
       return std::ranges::find(*pids, process.pid) != pids->end();
     });
     if (std::ranges::any_of(with_lua, is_ours)) with_lua = best_of(with_lua);
-    if (with_lua.size() == 1) return with_lua.front().pid;
-    if (with_lua.size() > 1)
-      return Error{Cause::usage, listed(fmt::format("--name {}: {} processes with Lua match; say which one with --pid:",
-                                                    printable(name), with_lua.size()),
-                                        {}, with_lua)};
+    if (with_lua.empty()) continue;
+    const std::string said = fmt::format("--name {}: {} processes with Lua match", printable(name), with_lua.size());
+    return choose_of(with_lua, said, {}, subprocesses);
   }
   for (const std::vector<pid_t>* const pids : {&matches.exact, &matches.partial}) {
     if (pids->size() == 1) return pids->front();  // the command itself reports whether and why it cannot be looked at
@@ -122,9 +150,9 @@ Result<int> choose_named(const std::string& name) {
 
 }  // namespace
 
-Result<int> choose_target(const std::string& name) {
+Result<int> choose_target(const std::string& name, std::optional<bool> subprocesses) {
   if (!has_own_proc()) return explain_absence(0);
-  return name.empty() ? choose_only() : choose_named(name);
+  return name.empty() ? choose_only(subprocesses) : choose_named(name, subprocesses);
 }
 
 }  // namespace luaspy

@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <regex>
 #include <sstream>
 
@@ -218,6 +221,43 @@ TEST_CASE("--pid auto and --name", "[ps]") {
                              {"record", "--name", "x", "--", "true"}}) {
     CHECK(processes.luaspy(wrong).status == 2);
   }
+}
+
+TEST_CASE("with -s, what a match has started is no second match; without, the message says what to type", "[ps]") {
+  Namespace processes;
+  const Words lua = target("debian-lua5.4-bookworm").command;
+  const std::string child = processes.folder().path("child.lua");
+  std::ofstream(child) << "io.write('READY\\n') io.flush() while true do end";
+  Words words = lua;  // none of which has a blank
+  words.insert(words.end(),
+               {"-e", fmt::format("p = io.popen([[{} {}]], [[w]]) io.read()", fmt::join(lua, " "), child)});
+  const int parent = processes.start(words);
+  for (const std::string name : {"lua5.4", "auto"}) {
+    const Words choice = name == "auto" ? Words{"--pid", "auto"} : Words{"--name", name};
+    words = {"dump", "--json", "-s"};
+    words.insert(words.end(), choice.begin(), choice.end());
+    const Finished both = processes.luaspy(words);
+    REQUIRE(both.status == 0);
+    CHECK(both.out.find(fmt::format("\"pid\": {}", parent)) != std::string::npos);
+    words.erase(words.begin() + 2);
+    const Finished one = processes.luaspy(words);
+    CHECK(one.status == 2);
+    std::smatch match;
+    REQUIRE(std::regex_search(
+        one.err, match,
+        std::regex(
+            R"(luaspy: --\S+ \S+: 2 processes (with Lua match|run Lua), and (\d+) has started the others: -s looks at all of them\. Or say which one with --pid, as --pid (\d+) for the busiest:\n)")));
+    CHECK(std::stoi(match[2]) == parent);
+    CHECK(processes.luaspy({"dump", "--json", "--pid", match[3]}).status == 0);
+    CHECK(std::stoi(match[3]) != parent);
+    words[0] = "doctor", words.erase(words.begin() + 1);  // which looks at one process
+    const Finished without = processes.luaspy(words);
+    CHECK(without.status == 2);
+    CHECK(without.err.find("-s looks") == std::string::npos);
+  }
+  const int other = processes.start_lua("debian-lua5.4-bookworm");
+  CHECK(processes.luaspy({"dump", "-s", "--name", "lua5.4"}).status == 2);
+  CHECK(other != parent);
 }
 
 TEST_CASE("what ps may not see, it counts, with the reason", "[ps]") {
