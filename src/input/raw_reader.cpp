@@ -45,7 +45,7 @@ class RawReader {
     begin_window();
     Metadata& about = profile_.about;
     about.duration_ns = std::max(about.duration_ns, tick_.at_ns);
-    about.ticks = std::max(about.ticks, ticks_);
+    about.ticks += ticks_;
     about.sampled_ns = std::min(about.sampled_ns, about.duration_ns);
     if (takes_allocations_) {
       about.ticks = std::exchange(about.allocations, 0);
@@ -138,7 +138,7 @@ class RawReader {
     else if (key == "pid") about.pid = number();
     else if (key == "started_s") about.started_s = std::min(number(), last_second);
     else if (key == "duration_ns") about.duration_ns = number();
-    else if (key == "ticks") about.ticks = number();
+    else if (key == "ticks") about.ticks = number(), ticks_ = 0;
     else if (key == "allocations") about.allocations = number();
     else if (key == "sampled_ns") about.sampled_ns = number();
     else if (key == "complete") about.complete = number() != 0;
@@ -416,6 +416,8 @@ class RawReader {
   std::size_t text_bytes_ = 0;  // of strings, frames, threads and names of files
   std::size_t source_bytes_left_ = raw::most_source;
   Tick tick_;
+  // ticks_: records of these since the last word about their number. Several threads' records may be of one tick,
+  // so their number is not that of the ticks.
   std::int64_t ticks_ = 0, sum_ = 0;  // sum_: of stop times and weights
   Mode mode_;
   ProfileBuilder built_;

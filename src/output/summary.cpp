@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <tuple>
 
 #include "base/doubts.h"
 #include "profile/amount_text.h"
 #include "profile/coverage.h"
+#include "profile/doing.h"
 #include "profile/heap_text.h"
 #include "profile/share.h"
 
@@ -48,20 +48,12 @@ void add_coverage(const Metadata& about, Text out) {
   fmt::format_to(out, "\n");
 }
 
-// The VM states, most frequent first.
-void add_vm_states(const Profile& profile, Text out) {
+void add_doings(const Profile& profile, Text out) {
   const By by = usual_by(profile.about.unit);
-  std::array<std::int64_t, vm_state_count> costs{};
-  for (const auto& [of, amount] : profile.counts())
-    costs[static_cast<std::size_t>(profile.situations()[of.situation].vm_state)] += cost(amount, by);
-  std::vector<std::pair<std::int64_t, VmState>> states;
-  for (std::size_t i = 0; i < vm_state_count; ++i) {
-    if (costs[i] != 0) states.emplace_back(costs[i], static_cast<VmState>(i));
-  }
-  std::sort(states.begin(), states.end(), std::greater());
+  const Doings doings = doings_of(profile, by);
   std::string_view separator = "  spent in: ";
-  for (const auto& [count, state] : states) {
-    fmt::format_to(out, "{}{} {:.1f} %", separator, name(state), percent(count, total_cost(profile, by)));
+  for (const Doing doing : doings.order()) {
+    fmt::format_to(out, "{}{} {:.1f} %", separator, names(doing).name, percent(doings[doing], total_cost(profile, by)));
     separator = ", ";
   }
   fmt::format_to(out, "\n");
@@ -193,7 +185,7 @@ std::string summary_text(const Profile& profile) {
                    about.allocations, seconds - looked_s, looked_s);
   if (of_time) add_coverage(about, out);
   add_stops(profile, ticks_a_second, out);
-  if (profile.quality().stacks != 0) add_vm_states(profile, out);
+  if (profile.quality().stacks != 0) add_doings(profile, out);
   if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())
     fmt::format_to(out, "  Lua heap: {}\n", heap);
   if (profile.quality().stacks != 0) add_quality(profile.quality(), out);

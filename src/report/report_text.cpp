@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <span>
 
 #include "profile/amount_text.h"
+#include "profile/doing.h"
 #include "profile/heap_text.h"
 
 namespace luaspy {
@@ -38,30 +37,6 @@ std::string table(const Profile& profile, const FunctionTable& functions, const 
   return text;
 }
 
-// An activity, or not running: its index and its names. Equal shares are listed in this order.
-struct Doing {
-  std::size_t index = 0;
-  std::string_view name, heading;
-};
-constexpr std::size_t index_of(Activity activity) { return static_cast<std::size_t>(activity); }
-constexpr std::size_t asleep = activity_count, without_cpu = asleep + 1, doing_count = without_cpu + 1;
-constexpr std::array<Doing, doing_count> all_doings = {{{index_of(Activity::lua), "interpreter", "Interp"},
-                                                        {index_of(Activity::machine_code), "machine code", "Machine"},
-                                                        {index_of(Activity::c), "C function", "C"},
-                                                        {index_of(Activity::collecting), "garbage collector", "GC"},
-                                                        {index_of(Activity::compiling), "JIT compiler", "JIT"},
-                                                        {index_of(Activity::no_lua), "no Lua", "NoLua"},
-                                                        {asleep, "asleep", "Asleep"},
-                                                        {without_cpu, "waiting for a CPU", "NoCPU"}}};
-constexpr std::size_t index_of(const Profile::Situation& situation) {
-  return situation.state == Sample::State::sleeping  ? asleep
-         : situation.state == Sample::State::waiting ? without_cpu
-                                                     : index_of(activity_of(situation.vm_state));
-}
-
-// By index.
-using Doings = std::array<std::int64_t, doing_count>;
-
 }  // namespace
 
 std::string functions_text(const Profile& profile, const TextStyle& style) {
@@ -76,38 +51,29 @@ std::string lines_text(const Profile& profile, const TextStyle& style) {
 std::string states_text(const Profile& profile, const TextStyle& style) {
   const FunctionTable functions = functions_of(profile, false);
   const std::int64_t whole = total_cost(profile, style.by);
-  Doings all{};
+  const Doings all = doings_of(profile, style.by);
   std::map<std::uint32_t, Doings> by_function;
   for (const auto& [at, amount] : profile.counts()) {
     const Profile::Situation& situation = profile.situations()[at.situation];
-    const std::size_t index = index_of(situation);
-    all[index] += cost(amount, style.by);
-    if (situation.stack != empty_stack)
-      by_function[functions.of_frame[profile.stacks().nodes()[situation.stack].frame]][index] += cost(amount, style.by);
+    if (situation.stack == empty_stack) continue;
+    Doings& of_function = by_function[functions.of_frame[profile.stacks().nodes()[situation.stack].frame]];
+    of_function[doing_of(situation)] += cost(amount, style.by);
   }
-  std::vector<Doing> order;
-  std::ranges::copy_if(all_doings, std::back_inserter(order),
-                       [&](const Doing& doing) { return all[doing.index] != 0; });
-  std::ranges::stable_sort(order, std::greater(), [&](const Doing& doing) { return all[doing.index]; });
+  const std::vector<Doing> order = all.order();
   std::string text = heading(fmt::format("  Share {:>9}  State", cost_heading(style)), style), head = "   %Own";
-  for (const Doing& doing : order) {
-    text += fmt::format("  {:5.1f} {:>9}  {}\n", percent(all[doing.index], whole), cost_text(all[doing.index], style),
-                        doing.name);
-    head += fmt::format(" {:>7}", doing.heading);
+  for (const Doing doing : order) {
+    text += fmt::format("  {:5.1f} {:>9}  {}\n", percent(all[doing], whole), cost_text(all[doing], style),
+                        names(doing).name);
+    head += fmt::format(" {:>7}", names(doing).heading);
   }
   text += '\n' + heading(head + "  Function (file:line); shares of all", style);
-  const auto sum = [](const Doings& doings) {
-    std::int64_t result = 0;
-    for (const std::int64_t one : doings) result += one;
-    return result;
-  };
   std::vector<std::pair<std::uint32_t, Doings>> rows(by_function.begin(), by_function.end());
-  std::ranges::stable_sort(rows, std::greater(), [&](const auto& row) { return sum(row.second); });
+  std::ranges::stable_sort(rows, std::greater(), [](const auto& row) { return row.second.sum(); });
   if (rows.size() > static_cast<std::size_t>(style.top)) rows.resize(static_cast<std::size_t>(style.top));
   for (const auto& [function, doings] : rows) {
-    text += fmt::format("  {:5.1f}", percent(sum(doings), whole));
-    for (const Doing& doing : order)
-      text += doings[doing.index] == 0 ? "       -" : fmt::format(" {:7.1f}", percent(doings[doing.index], whole));
+    text += fmt::format("  {:5.1f}", percent(doings.sum(), whole));
+    for (const Doing doing : order)
+      text += doings[doing] == 0 ? "       -" : fmt::format(" {:7.1f}", percent(doings[doing], whole));
     text += "  " + shown(functions.texts[function], style) + "\n";
   }
   return text;
