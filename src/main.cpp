@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <clocale>
-#include <cstdio>
 #include <exception>
 #include <initializer_list>
+#include <iostream>
 #include <new>
 #include <optional>
 #include <utility>
@@ -20,13 +20,15 @@
 #include "record/record_allocations.h"
 #include "report/report.h"
 #include "system/signals.h"
+#include "system/standard_output.h"
 #include "top/top.h"
 
 namespace {
 
 luaspy::Result<int> print(const std::string& text) {
-  fmt::print("{}", text);
-  if (std::fflush(stdout) != 0) return luaspy::Error{luaspy::Cause::output, "Cannot write to standard output."};
+  std::cout << text;
+  if (const luaspy::Result<void> written = luaspy::system::flush_standard_output("the text"); !written)
+    return written.error();
   return 0;
 }
 
@@ -80,6 +82,7 @@ int run(int argc, char** argv) {
   if (!options) return exit_code;
   const luaspy::Result<int> status = run_command(*options);
   if (status) return *status;
+  if (status.error().cause == luaspy::Cause::reader_gone) luaspy::system::end_without_reader();
   luaspy::say("luaspy: {}\n", status.error().text);
   return static_cast<int>(status.error().cause);
 }
@@ -88,6 +91,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   luaspy::system::outlive_shorter_files();
+  luaspy::system::open_standard_output();
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

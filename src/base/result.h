@@ -25,6 +25,7 @@ enum class Cause {
   no_samples = 11,
   command_not_started = 126,  // as shells use it
   command_not_found = 127,
+  reader_gone = 141,  // of standard output; as if SIGPIPE had ended luaspy, without a word
 };
 
 struct Error {

@@ -24,6 +24,7 @@
 #include "system/call_names.h"
 #include "system/calls.h"
 #include "system/signals.h"
+#include "system/standard_output.h"
 #include "system/written_file.h"
 #include "unwind/elf_headers.h"
 
@@ -379,9 +380,8 @@ std::string head_text() {
 Result<void> write(const std::string& path, const std::string& text) {
   const bool to_stdout = path.empty() || path == "-";
   if (!to_stdout) return system::write_file(path, [&](std::ostream& out) { out << text; });
-  std::cout << text << std::flush;
-  if (std::cout) return {};
-  return Error{Cause::output, "Cannot write the report: no space, or closed by its reader."};
+  std::cout << text;
+  return system::flush_standard_output("the report");
 }
 
 Result<void> save(Session& session, const ThreadLooks& looks, const std::string& path) {

@@ -16,6 +16,7 @@
 #include "sampling/process_tree.h"
 #include "system/calls.h"
 #include "system/signals.h"
+#include "system/standard_output.h"
 #include "system/terminal.h"
 
 namespace luaspy {
@@ -23,6 +24,7 @@ namespace {
 
 // Uses a stream, because stdio gives up when a signal interrupts it.
 void print(const std::string& text) { std::cout << text << std::flush; }
+Result<void> printed() { return system::flush_standard_output("the dump"); }
 
 // Text for people: as wide as the terminal is.
 void print_text(const std::string& text) {
@@ -44,8 +46,6 @@ void pause(const ProcessTree& tree, double seconds) {
 InspectOptions inspect_options(const DumpOptions& options) {
   return {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines, options.mode};
 }
-
-Error incomplete() { return {Cause::output, "Cannot write all of the dump: no space, or closed by its reader."}; }
 
 // Finds threads that want to run but have no CPU, by how much CPU time they get: watches all
 // processes for a short time and, if any thread gets too little, for a second. A signal ends it. No
@@ -110,7 +110,7 @@ Result<int> dump_core(const DumpOptions& options) {
   if (!look) return look.error();
   if (options.json) print(to_json({{*look}}, options.coroutines));
   else print_text(to_text(*look, options.coroutines, Paint(system::terminal_of(1).colours)));
-  if (!std::cout) return incomplete();
+  if (const Result<void> written = printed(); !written) return written.error();
   return 0;
 }
 
@@ -157,7 +157,7 @@ Result<int> dump(const DumpOptions& options) {
   for (const Looks& looks : all) {
     if (!options.json && looks.size() > 1) print_text(to_text(movements(looks), looks));
   }
-  if (!std::cout) return incomplete();
+  if (const Result<void> written = printed(); !written) return written.error();
   if (const Result<void> looked = check_refused(all); !looked) return looked.error();
   StackReader& reader = tree.sessions().front()->sampler().reader();
   if (options.mode != Mode::native && !reader.images().empty() && !reader.has_state()) {

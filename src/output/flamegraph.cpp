@@ -221,6 +221,17 @@ void write_heaps(const HeapTracks& heaps, std::ostream& out) {
   out << ']';
 }
 
+// Of samples that are not there.
+void write_missing(const Profile& profile, std::ostream& out) {
+  std::int64_t waiting = profile.waiting();
+  for (const auto& [at, amount] : profile.counts()) {
+    if (profile.situations()[at.situation].state == Sample::State::waiting) waiting -= amount.samples;
+  }
+  waiting = std::max<std::int64_t>(waiting, 0);
+  if (profile.idle() + waiting + profile.total_losses() != 0)
+    out << fmt::format(",\n\"missing\":[{},{},{}]", profile.idle(), waiting, profile.total_losses());
+}
+
 void write_set(const Profile& profile, Tables& tables, std::string_view label, bool in_order, std::ostream& out) {
   const Set set(profile, tables);
   out << "{\"label\":" << json_in_html(label) << ",\"target\":" << json_in_html(profile.about.command)
@@ -253,6 +264,7 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
   }
   out << ']';
   if (in_order) write_heaps(profile.heaps, out);
+  if (in_order) write_missing(profile, out);
   out << '}';
 }
 
@@ -310,12 +322,7 @@ void write_flamegraph(const Profile& profile, const WriteOptions& options, std::
 void write_flamegraph_diff(const Profile& before, const Profile& after, const Comparison& comparison,
                            const WriteOptions& options, std::ostream& out) {
   const Unit unit = after.about.unit;
-  const auto whole = [&](const Profile& profile) { return static_cast<double>(total_cost(profile, usual_by(unit))); };
-  const auto ratio = [](double of, double to) { return to == 0 ? 1 : of / to; };
-  const double scale = comparison.by == Compared::shares  ? ratio(whole(after), whole(before))
-                       : comparison.by == Compared::rates ? ratio(static_cast<double>(after.about.weighed_ns()),
-                                                                  static_cast<double>(before.about.weighed_ns()))
-                                                          : 1;
+  const double scale = scale_of(comparison.by, before, after);
   std::string doubtful;
   for (const std::string& doubt : comparison.doubts)
     doubtful += (doubtful.empty() ? ",\"doubts\":[" : ",") + json_in_html(doubt);

@@ -20,6 +20,8 @@
 //                 how much the least is below it and the most above it; 8 * collections up to here (at
 //                 least) + CollectorPhase. Left out: none
 //     phases      with heaps: the names by CollectorPhase
+//     missing     in the order of time: at how many ticks threads slept, waited for a CPU, and were lost or left
+//                 out, without a sample. Left out: none
 //     charged     with pauses (Profile::charged): how many times the weights of runs count. Left out: once
 //   comparison    only with two sets: by ("shares" of all; "time", "bytes" or "objects": amounts as
 //                 they were measured), scale, by which amounts of before are multiplied, and noise:
@@ -41,28 +43,13 @@
 // A page of everything that was recorded also carries the raw recording itself (raw_format.h), which
 // luaspy report reads.
 
-#include <map>
-#include <string>
-#include <vector>
-
+#include "output/comparison.h"
 #include "output/format.h"
 
 namespace luaspy {
 
 void write_flamegraph(const Profile& profile, const WriteOptions& options, std::ostream& out);
 
-enum class Compared : std::uint8_t {
-  shares,  // `before` is scaled, so that both profiles have equally many samples, bytes or objects
-  rates,   // for each second: `before` is scaled to the duration of `after`
-  weights  // as they were measured
-};
-// What is shown as a change: names and meanings as in the page's data.
-struct Comparison {
-  Compared by = Compared::shares;
-  double noise = 0, least_difference = 0, least_ratio = 0;
-  std::map<std::string, std::string> moved{};  // by a function's text: the one it had before, if that was another
-  std::vector<std::string> doubts{};
-};
 // The differences between two profiles of the same unit. Frames are the same if their texts are.
 void write_flamegraph_diff(const Profile& before, const Profile& after, const Comparison& comparison,
                            const WriteOptions& options, std::ostream& out);

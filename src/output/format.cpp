@@ -32,16 +32,18 @@ std::optional<Error> refusal(const Format& format, Unit unit) {
 
 std::span<const Format> formats() {
   static constexpr std::array table = {
-      Format{"flamegraph", ".html", "", "open it in a browser", Shows::order, write_flamegraph, true},
-      Format{"svg", ".svg", "", "open it in a browser, or put it into a page: it is a picture", Shows::sums, write_svg},
+      Format{"flamegraph", ".html", "", "open it in a browser", Shows::order, write_flamegraph, write_flamegraph_diff,
+             true},
+      Format{"svg", ".svg", "", "open it in a browser, or put it into a page: it is a picture", Shows::sums, write_svg,
+             write_svg_diff},
       Format{"speedscope", ".speedscope.json", ".json",
              "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", Shows::order,
-             write_speedscope},
+             write_speedscope, write_speedscope_diff},
       Format{"raw", ".luaspy", "", "luaspy report FILE", Shows::sums, nullptr},
       Format{"folded", ".folded", text_ending, "flamegraph.pl FILE > flame.svg, or any viewer of folded stacks",
-             Shows::sums, write_folded},
+             Shows::sums, write_folded, write_folded_diff},
       Format{"pprof", ".pb.gz", "", "go tool pprof -http : FILE, or upload it to Pyroscope or Parca", Shows::sums,
-             write_pprof, false, true},
+             write_pprof, nullptr, false, true},
       Format{"chrometrace", ".trace.json", "", "open it at https://ui.perfetto.dev (nothing is uploaded)", Shows::time,
              write_chrometrace},
       Format{"callgrind", ".callgrind", "", "kcachegrind FILE, or callgrind_annotate FILE", Shows::sums,

@@ -34,6 +34,8 @@ struct WriteOptions {
   std::span<const SampleValues> values = {};
 };
 
+struct Comparison;
+
 enum class Shows : std::uint8_t {
   sums,   // total costs of stacks and functions
   order,  // also the samples one after another: the profile must keep their order
@@ -48,6 +50,10 @@ struct Format {
   Shows shows;
   void (*write)(const Profile&, const WriteOptions&, std::ostream&);  // nullptr: raw, which is written while recording
                                                                       // (raw.h)
+  // The difference of two profiles, in which the same functions have the same texts; nullptr: the format cannot show
+  // it.
+  void (*write_diff)(const Profile& before, const Profile& after, const Comparison&, const WriteOptions&,
+                     std::ostream&) = nullptr;
   bool carries_recording = false;  // then profiles have whole stacks, and WriteOptions a recording
   bool tells_cpus = false;         // of each sample
 

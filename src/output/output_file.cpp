@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "system/calls.h"
+#include "system/standard_output.h"
 
 namespace luaspy {
 
@@ -63,15 +64,16 @@ std::ostream& OutputFile::stream_behind() {
 
 Result<void> OutputFile::rewrite(const Profile& profile, const WriteOptions& options) {
   if (!is_file()) return write(profile, options);
-  const std::unique_ptr<system::WrittenFile> next = file_->make_successor();
-  if (next == nullptr) return incomplete();
+  system::Failure failure;
+  const std::unique_ptr<system::WrittenFile> next = file_->make_successor(failure);
+  if (next == nullptr) return system::cannot_write(path_, failure);
   format_->write(profile, options, *next);
   next->close();
   if (!*next) {
     next->remove();
-    return incomplete();
+    return system::cannot_write(path_, next->failure());
   }
-  if (!file_->replace_by(*next)) return incomplete();
+  if (failure = file_->replace_by(*next); failure) return system::cannot_write(path_, failure);
   begun_ = true;
   return {};
 }
@@ -89,7 +91,9 @@ Result<void> OutputFile::finish() {
 }
 
 Error OutputFile::incomplete() const {
-  return {Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.", path_)};
+  if (!to_stdout()) return system::cannot_write(path_, file_->failure());
+  const Result<void> flushed = system::flush_standard_output("the output");
+  return flushed ? Error{Cause::output, "Cannot write all of the output."} : flushed.error();
 }
 
 }  // namespace luaspy

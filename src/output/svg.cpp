@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <unordered_map>
+#include <utility>
 
 #include "base/display_text.h"
 #include "base/doubts.h"
@@ -54,11 +57,19 @@ std::string_view colour_of(const Frame& frame) {
   return "#e9e3d0";
 }
 
+// By change_of(), from -3; the same colours as in the page.
+std::string_view colour_of(int change) {
+  constexpr std::array<std::string_view, 7> colours = {"#3f8fd2", "#7db8e8", "#bcdcf5", "#d9dce0",
+                                                       "#fbd9a8", "#f2ac4e", "#e07b1a"};
+  return colours[static_cast<std::size_t>(change + 3)];
+}
+
 // Equal stacks are one box. A node comes after its outer one; 0 is the empty stack.
 struct Tree {
   struct Node {
     std::uint32_t outer = 0, frame = 0;  // frame: a number of `texts`
     std::int64_t own = 0, total = 0;
+    BothAmounts both;                  // of a comparison: the total on both sides
     std::size_t count = 1;             // of nodes: itself and those within it
     std::vector<std::uint32_t> inner;  // the most expensive first
   };
@@ -67,61 +78,98 @@ struct Tree {
   std::vector<std::string_view> colours;
 };
 
+// Adds the totals, and puts the boxes of each in order.
+void complete(Tree& tree) {
+  for (std::size_t i = tree.nodes.size(); i-- > 0;) {
+    Tree::Node& node = tree.nodes[i];
+    node.total += node.own;
+    if (i == 0) break;
+    Tree::Node& outer = tree.nodes[node.outer];
+    outer.total += node.total;
+    outer.count += node.count;
+    outer.both.before += node.both.before, outer.both.after += node.both.after;
+    outer.both.samples_before += node.both.samples_before, outer.both.samples_after += node.both.samples_after;
+    outer.inner.push_back(static_cast<std::uint32_t>(i));
+  }
+  for (Tree::Node& node : tree.nodes) {
+    std::ranges::sort(node.inner, [&](std::uint32_t a, std::uint32_t b) {
+      const Tree::Node &one = tree.nodes[a], &other = tree.nodes[b];
+      return one.total != other.total ? one.total > other.total : tree.texts[one.frame] < tree.texts[other.frame];
+    });
+  }
+}
+
 class TreeBuilder {
  public:
-  TreeBuilder(const Profile& profile, const WriteOptions& options)
-      : profile_(profile), functions_(functions_of(profile, options.lines)), threads_(options.threads) {
-    for (std::size_t i = 0; i < functions_.functions.size(); ++i) add(functions_.functions[i], functions_.texts[i]);
-    if (threads_) {
-      for (const ThreadInfo& thread : profile.threads())
-        add(marker({}), fmt::format("thread {} ({})", thread.name, thread.tid));
+  explicit TreeBuilder(const WriteOptions& options) : options_(options) {}
+
+  // `see` is called for each stack with its node and what was counted.
+  template <typename See>
+  void add(const Profile& profile, const See& see) {
+    const FunctionTable functions = functions_of(profile, options_.lines);
+    std::vector<std::uint32_t> frames, threads;
+    for (std::size_t i = 0; i < functions.functions.size(); ++i)
+      frames.push_back(number_of(functions.functions[i], functions.texts[i]));
+    for (const ThreadInfo& thread : profile.threads()) {
+      if (options_.threads)
+        threads.push_back(number_of(marker({}), fmt::format("thread {} ({})", thread.name, thread.tid)));
+    }
+    for (const auto& [of, amount] : profile.counts()) {
+      std::uint32_t node = 0;
+      if (options_.threads) node = inside(node, threads[of.thread]);
+      for (const FrameId frame : profile.stack(profile.situations()[of.situation].stack))
+        node = inside(node, frames[functions.of_frame[frame]]);
+      see(tree_.nodes[node], amount);
     }
   }
   Tree build() {
-    const By by = usual_by(profile_.about.unit);
-    for (const auto& [of, amount] : profile_.counts()) {
-      std::uint32_t node = 0;
-      if (threads_) node = inside(node, static_cast<std::uint32_t>(functions_.functions.size()) + of.thread);
-      for (const FrameId frame : profile_.stack(profile_.situations()[of.situation].stack))
-        node = inside(node, functions_.of_frame[frame]);
-      tree_.nodes[node].own += cost(amount, by);
-    }
-    for (std::size_t i = tree_.nodes.size(); i-- > 0;) {
-      Tree::Node& node = tree_.nodes[i];
-      node.total += node.own;
-      if (i == 0) break;
-      tree_.nodes[node.outer].total += node.total;
-      tree_.nodes[node.outer].count += node.count;
-      tree_.nodes[node.outer].inner.push_back(static_cast<std::uint32_t>(i));
-    }
-    for (Tree::Node& node : tree_.nodes) {
-      std::ranges::sort(node.inner, [&](std::uint32_t a, std::uint32_t b) {
-        const Tree::Node &one = tree_.nodes[a], &other = tree_.nodes[b];
-        return one.total != other.total ? one.total > other.total : tree_.texts[one.frame] < tree_.texts[other.frame];
-      });
-    }
+    complete(tree_);
     return std::move(tree_);
   }
 
  private:
-  void add(const Frame& frame, const std::string& text) {
+  std::uint32_t number_of(const Frame& frame, const std::string& text) {
+    const auto [place, added] = known_.emplace(text, static_cast<std::uint32_t>(tree_.texts.size()));
+    if (!added) return place->second;
     constexpr std::size_t longest = 1000;  // bytes
     tree_.texts.push_back(displayable(text, Charset::utf8, longest));
     tree_.colours.push_back(colour_of(frame));
+    return place->second;
   }
   std::uint32_t inside(std::uint32_t outer, std::uint32_t frame) {
     const auto [place, added] = index_.emplace(std::uint64_t{outer} << 32 | frame,
                                                static_cast<std::uint32_t>(tree_.nodes.size()));
-    if (added) tree_.nodes.push_back({outer, frame, 0, 0, 1, {}});
+    if (added) tree_.nodes.push_back({outer, frame, 0, 0, {}, 1, {}});
     return place->second;
   }
 
-  const Profile& profile_;
-  FunctionTable functions_;
-  bool threads_;
+  const WriteOptions& options_;
   Tree tree_;
+  std::unordered_map<std::string, std::uint32_t> known_;  // frames and threads
   std::unordered_map<std::uint64_t, std::uint32_t> index_;
 };
+
+Tree tree_of(const Profile& profile, const WriteOptions& options) {
+  TreeBuilder builder(options);
+  const By by = usual_by(profile.about.unit);
+  builder.add(profile, [&](Tree::Node& node, const Profile::Amount& amount) { node.own += cost(amount, by); });
+  return builder.build();
+}
+
+Tree tree_of(const Profile& before, const Profile& after, Compared by, const WriteOptions& options) {
+  TreeBuilder builder(options);
+  const double scale = scale_of(by, before, after);
+  builder.add(after, [&](Tree::Node& node, const Profile::Amount& amount) {
+    const std::int64_t one = compared_amount(amount, by, after.about.unit);
+    node.own += one;
+    node.both.after += static_cast<double>(one), node.both.samples_after += amount.samples;
+  });
+  builder.add(before, [&](Tree::Node& node, const Profile::Amount& amount) {
+    node.both.before += scale * static_cast<double>(compared_amount(amount, by, before.about.unit));
+    node.both.samples_before += amount.samples;
+  });
+  return builder.build();
+}
 
 struct Box {
   std::uint32_t node = 0;
@@ -156,29 +204,62 @@ Boxes boxes_of(const Tree& tree) {
   return boxes;
 }
 
-// The lines above the boxes; the first is the title.
-std::vector<std::string> head_lines(const Profile& profile, const Boxes& boxes) {
+std::string left_out_text(const Boxes& boxes) {
+  return fmt::format("{} box{} too small or too deep to be drawn", boxes.left_out,
+                     boxes.left_out == 1 ? " is" : "es are");
+}
+
+std::string title_of(const Profile& profile) {
+  return profile.about.command.empty() ? "luaspy" : displayable(profile.about.command, Charset::utf8);
+}
+
+void add_facts(const Profile& profile, const std::string& label, std::vector<std::string>& lines) {
   const Metadata& about = profile.about;
-  std::vector<std::string> lines = {displayable(about.command, Charset::utf8)};
-  if (lines.front().empty()) lines.front() = "luaspy";
   lines.push_back(fmt::format(
-      "{:.1f} s, {}{} sample{} of {} thread{}{}{}", static_cast<double>(about.duration_ns) / 1e9,
+      "{}{:.1f} s, {}{} sample{} of {} thread{}{}{}", label, static_cast<double>(about.duration_ns) / 1e9,
       about.unit == Unit::nanoseconds ? "" : amount_text(profile.weight(), about.unit) + " in ", profile.samples(),
       profile.samples() == 1 ? "" : "s", profile.threads().size(), profile.threads().size() == 1 ? "" : "s",
       about.luas.empty() ? "" : "; ", displayable(fmt::format("{}", fmt::join(about.luas, ", ")), Charset::utf8)));
-  if (profile.total_losses() != 0) lines.push_back(fmt::format("lost: {}", losses_text(profile.losses())));
+  if (profile.total_losses() != 0) lines.push_back(fmt::format("{}lost: {}", label, losses_text(profile.losses())));
   for (const std::string& doubt : doubts(profile.doubt_facts()))
-    lines.push_back(displayable("doubtful: " + doubt, Charset::utf8));
-  if (boxes.left_out != 0)
-    lines.push_back(fmt::format("{} box{} too small or too deep to be drawn", boxes.left_out,
-                                boxes.left_out == 1 ? " is" : "es are"));
+    lines.push_back(displayable(label + "doubtful: " + doubt, Charset::utf8));
+}
+
+// The lines above the boxes; the first is the title.
+std::vector<std::string> head_lines(const Profile& profile, const Boxes& boxes) {
+  std::vector<std::string> lines = {title_of(profile)};
+  add_facts(profile, "", lines);
+  if (boxes.left_out != 0) lines.push_back(left_out_text(boxes));
+  return lines;
+}
+
+std::vector<std::string> head_lines(const Profile& before, const Profile& after, const Comparison& comparison,
+                                    const Boxes& boxes) {
+  const std::string first = title_of(before), second = title_of(after);
+  std::vector<std::string> lines = {first == second ? first : first + " → " + second};
+  add_facts(before, "before: ", lines);
+  add_facts(after, "after: ", lines);
+  for (const std::string& doubt : comparison.doubts) lines.push_back(displayable("doubtful: " + doubt, Charset::utf8));
+  const std::string_view by = comparison.by == Compared::shares  ? "Shares"
+                              : comparison.by == Compared::rates ? "Amounts for each second"
+                                                                 : "Amounts";
+  lines.push_back(
+      fmt::format("{}; boxes as wide as after. Orange: more than before, blue: less, grey: no change, or "
+                  "within noise",
+                  by));
+  if (boxes.left_out != 0) lines.push_back(left_out_text(boxes));
   return lines;
 }
 
 class Picture {
  public:
-  Picture(const Profile& profile, const Tree& tree, std::ostream& out)
-      : tree_(tree), by_(usual_by(profile.about.unit)), unit_(profile.about.unit), out_(out) {}
+  // `comparison`: nullptr for one profile.
+  Picture(Unit unit, const Tree& tree, const Comparison* comparison, std::ostream& out)
+      : tree_(tree),
+        by_(comparison != nullptr && comparison->by != Compared::shares ? By::weight : usual_by(unit)),
+        unit_(unit),
+        comparison_(comparison),
+        out_(out) {}
 
   void write(const std::vector<std::string>& head, const Boxes& boxes) {
     const int top = first_line + head_line * static_cast<int>(head.size()) - 6;
@@ -208,11 +289,10 @@ class Picture {
     const std::string_view word = by_ != By::samples ? "" : node.total == 1 ? " sample" : " samples";
     const int y = top + row_height * static_cast<int>(box.row);
     out_ << fmt::format(
-        "<g><title>{}: {:.1f} %, {}{}; itself {:.1f} %</title><rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" "
+        "<g><title>{}: {:.1f} %, {}{}{}; itself {:.1f} %</title><rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" "
         "height=\"{}\" rx=\"2\" fill=\"{}\"/>",
-        escaped(text), percent(node.total, whole), cost_text(node.total, by_, unit_), word, percent(node.own, whole),
-        box.x, y, std::max(box.width - 0.5, 0.3), row_height - 1,
-        box.node == 0 ? colour_of(marker({})) : tree_.colours[node.frame]);
+        escaped(text), percent(node.total, whole), cost_text(node.total, by_, unit_), word, before_text(node),
+        percent(node.own, whole), box.x, y, std::max(box.width - 0.5, 0.3), row_height - 1, colour(box.node));
     const int letters = static_cast<int>((box.width - 6) / letter_width);
     constexpr int least_letters = 3;
     if (letters >= least_letters)
@@ -221,18 +301,41 @@ class Picture {
     out_ << "</g>\n";
   }
 
+  std::string_view colour(std::uint32_t number) const {
+    const Tree::Node &node = tree_.nodes[number], &all = tree_.nodes[0];
+    if (comparison_ != nullptr)
+      return colour_of(change_of(node.both, *comparison_, std::max(all.both.before, all.both.after)));
+    return number == 0 ? colour_of(marker({})) : tree_.colours[node.frame];
+  }
+  // By shares, both wholes are equal.
+  std::string before_text(const Tree::Node& node) const {
+    if (comparison_ == nullptr) return {};
+    const BothAmounts &both = node.both, &all = tree_.nodes[0].both;
+    if (comparison_->by != Compared::shares)
+      return fmt::format(", before {}", cost_text(std::llround(both.before), by_, unit_));
+    return fmt::format(", before {:.1f} %", all.before > 0 ? 100 * both.before / all.before : 0.0);
+  }
+
   const Tree& tree_;
   By by_;
   Unit unit_;
+  const Comparison* comparison_;
   std::ostream& out_;
 };
 
 }  // namespace
 
 void write_svg(const Profile& profile, const WriteOptions& options, std::ostream& out) {
-  const Tree tree = TreeBuilder(profile, options).build();
+  const Tree tree = tree_of(profile, options);
   const Boxes boxes = boxes_of(tree);
-  Picture(profile, tree, out).write(head_lines(profile, boxes), boxes);
+  Picture(profile.about.unit, tree, nullptr, out).write(head_lines(profile, boxes), boxes);
+}
+
+void write_svg_diff(const Profile& before, const Profile& after, const Comparison& comparison,
+                    const WriteOptions& options, std::ostream& out) {
+  const Tree tree = tree_of(before, after, comparison.by, options);
+  const Boxes boxes = boxes_of(tree);
+  Picture(after.about.unit, tree, &comparison, out).write(head_lines(before, after, comparison, boxes), boxes);
 }
 
 }  // namespace luaspy

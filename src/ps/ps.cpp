@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "ps/lua_processes.h"
 #include "system/calls.h"
+#include "system/standard_output.h"
 #include "system/terminal.h"
 
 namespace luaspy {
@@ -138,7 +139,7 @@ Result<int> ps(const PsOptions& options) {
     else std::cout << table_of(found.processes, system::terminal_of(1).width) << std::flush;
     say("{}{}", refusals, notes);
   }
-  if (!std::cout) return Error{Cause::output, "Cannot write all of the list: no space, or closed by its reader."};
+  if (const Result<void> written = system::flush_standard_output("the list"); !written) return written.error();
   return 0;
 }
 

@@ -288,39 +288,4 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
   return diff;
 }
 
-std::string diff_folded(const Profile& before, const Profile& after, DiffBy by, bool lines) {
-  const Unit unit = after.about.unit;
-  const auto number = [&](const Profile::Amount& amount) {
-    if (by == DiffBy::shares || unit != Unit::nanoseconds) return amount_of(amount, by, unit);
-    return static_cast<double>(amount.weight) / 1e6;
-  };
-  std::map<std::string, std::pair<double, double>> stacks;
-  const auto add = [&](const Profile& profile, double scale, double std::pair<double, double>::*side) {
-    for (const auto& [id, amount] : profile.stack_counts()) {
-      std::string text;
-      for (const FrameId frame : profile.stack(id)) {
-        std::string one = describe(profile.frames()[frame], lines);
-        std::ranges::replace(one, ';', ':');  // the format has no escapes
-        text += (text.empty() ? "" : ";") + one;
-      }
-      stacks[text].*side += scale * number(amount);
-    }
-  };
-  const auto ratio = [](std::int64_t of, std::int64_t to) {
-    return to == 0 ? 1.0 : static_cast<double>(of) / static_cast<double>(to);
-  };
-  const double scale = by == DiffBy::shares
-                           ? ratio(total_cost(after, usual_by(unit)), total_cost(before, usual_by(unit)))
-                       : by == DiffBy::weight ? ratio(after.about.weighed_ns(), before.about.weighed_ns())
-                                              : 1.0;
-  add(before, scale, &std::pair<double, double>::first);
-  add(after, 1, &std::pair<double, double>::second);
-  std::string text;
-  for (const auto& [stack, counts] : stacks) {
-    const auto first = std::llround(counts.first), second = std::llround(counts.second);
-    if (first != 0 || second != 0) text += fmt::format("{} {} {}\n", stack, first, second);
-  }
-  return text;
-}
-
 }  // namespace luaspy

@@ -81,10 +81,4 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
 
 std::string diff_text(const ProfileDiff& diff, const TextStyle& style);
 
-// A line for each stack of either profile: "main;f (a.lua:1) 31 33", as difffolded.pl writes it. By
-// shares, these are counts of samples, those of `before` scaled to as many samples as `after` has.
-// Otherwise they are ms, or numbers of bytes or objects; by weight, those of `before` are scaled to
-// the duration of `after`.
-std::string diff_folded(const Profile& before, const Profile& after, DiffBy by, bool lines);
-
 }  // namespace luaspy

@@ -56,6 +56,8 @@ std::int64_t RecordingFile::size() const {
 
 bool RecordingFile::is_used_up() const { return pipe_ && !pipe_->has_all(); }
 
+system::Failure RecordingFile::why_not() const { return system::why_unreadable(path_); }
+
 std::istream* RecordingFile::open() {
   std::error_code unknown;
   const std::filesystem::file_type type = std::filesystem::status(path_, unknown).type();

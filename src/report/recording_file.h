@@ -7,6 +7,8 @@
 #include <streambuf>
 #include <string>
 
+#include "system/calls.h"
+
 namespace luaspy {
 
 // Can be read several times, each time from its beginning, even if it is a pipe, which gives its
@@ -18,9 +20,10 @@ class RecordingFile {
 
   const std::string& path() const { return path_; }
   std::int64_t size() const;  // bytes; 0 if it is not known
-  // Valid until the next call. nullptr: there is no such file, no permission, or it is a pipe that
-  // was read before and had more bytes than are kept.
+  // Valid until the next call. nullptr: it cannot be opened, for the reason why_not(), or it is a pipe
+  // that was read before and had more bytes than are kept.
   std::istream* open();
+  system::Failure why_not() const;
   // Whether the latter is why.
   bool is_used_up() const;
 

@@ -11,7 +11,7 @@
 #include "base/why_empty.h"
 #include "input/page_recording.h"
 #include "input/raw_reader.h"
-#include "output/flamegraph.h"
+#include "output/comparison.h"
 #include "output/output_file.h"
 #include "output/summary.h"
 #include "profile/raw_format.h"
@@ -23,6 +23,7 @@
 #include "report/source_listing.h"
 #include "system/calls.h"
 #include "system/progress.h"
+#include "system/standard_output.h"
 #include "system/terminal.h"
 #include "system/written_file.h"
 
@@ -37,7 +38,7 @@ Result<Profile> read_file(RecordingFile& file, const ViewOptions& shape, const R
                  fmt::format("{} is a pipe with more than {} MiB, and has to be read twice for this: save "
                              "it in a file first.",
                              path, raw::most_carried >> 20)};
-  if (in == nullptr) return Error{Cause::usage, fmt::format("Cannot read {}: no such file, or no permission.", path)};
+  if (in == nullptr) return Error{Cause::usage, fmt::format("Cannot read {}: {}.", path, file.why_not().text())};
   const std::int64_t size = file.size();
   system::ProgressLine progress;
   const auto seen = [&](std::int64_t bytes) {
@@ -204,8 +205,9 @@ Result<int> write_text(const ReportOptions& options, const std::string& text, in
     return 0;
   }
   constexpr int beside_columns = 36;  // functions that are wider than the terminal go on there
-  std::cout << wrapped(text, width, beside_columns) << std::flush;
-  if (!std::cout) return Error{Cause::output, "Cannot write all of the report: no space, or closed by its reader."};
+  std::cout << wrapped(text, width, beside_columns);
+  const Result<void> written = system::flush_standard_output("the report");
+  if (!written) return written.error();
   return 0;
 }
 
@@ -337,17 +339,24 @@ std::string diff_view(const ReportOptions& options, const BothProfiles& both, co
          diff_text(profile_diff(both.before, both.after, by, both.matching), style);
 }
 
-void write_diff_page(const ReportOptions& options, const BothProfiles& all, const ProfileDiff& diff,
-                     std::ostream& out) {
+// Which formats can show a difference.
+Error no_diff(const Format& format) {
+  std::string names;
+  for (const Format& other : formats()) names += other.write_diff != nullptr ? fmt::format(", {}", other.name) : "";
+  return {Cause::usage, fmt::format("A difference cannot be written as {}, only as text{}.", format.name, names)};
+}
+
+Comparison comparison_of(const ProfileDiff& diff, FunctionMatching matching) {
   constexpr double nothing_is_beyond = 1e6;
   const DiffBy by = diff.options.by;
-  write_flamegraph_diff(all.before, all.after,
-                        {by == DiffBy::shares   ? Compared::shares
-                         : by == DiffBy::weight ? Compared::rates
-                                                : Compared::weights,
-                         diff.can_tell ? diff.noise : nothing_is_beyond, least_difference, least_ratio,
-                         all.matching.moved, all.matching.ambiguous},
-                        {options.shape.lines, options.threads, options.shape.mode}, out);
+  return {by == DiffBy::shares   ? Compared::shares
+          : by == DiffBy::weight ? Compared::rates
+                                 : Compared::weights,
+          diff.can_tell ? diff.noise : nothing_is_beyond,
+          least_difference,
+          least_ratio,
+          std::move(matching.moved),
+          std::move(matching.ambiguous)};
 }
 
 Result<int> write_diff(const ReportOptions& options, const Format* format) {
@@ -355,28 +364,25 @@ Result<int> write_diff(const ReportOptions& options, const Format* format) {
                           : options.by == "run" ? DiffBy::run
                                                 : DiffBy::shares,
                           options.total};
+  if (format != nullptr && format->write_diff == nullptr) return no_diff(*format);
   RecordingFile file_before(options.diff[0]), file_after(options.diff[1]);
-  const Result<BothProfiles> both = read_both(options, file_before, file_after, options.shape, true);
+  Result<BothProfiles> both = read_both(options, file_before, file_after, options.shape, true);
   if (!both) return both.error();
   if (format == nullptr) return write_text(options, diff_view(options, *both, by), system::terminal_of(1).width);
-  const bool is_page = format->name == "flamegraph";
-  if (!is_page && format->name != "folded")
-    return Error{Cause::usage, fmt::format("A difference cannot be written as {}, only as text, folded or flamegraph.",
-                                           format->name)};
-  if (!is_page) {
-    for (const std::string& sentence : both->matching.ambiguous)
-      say("luaspy: {}\n", displayable(sentence, system::charset_of_locale()));
-    return write_text(options, diff_folded(both->before, both->after, by.by, options.shape.lines), 0);
-  }
-  // The page has all frames, so that it can show any of them; what is chance is known of what the text has.
-  ViewOptions shape = options.shape;
-  shape.whole = true;
-  const Result<BothProfiles> all = read_both(options, file_before, file_after, shape, false);
-  if (!all) return all.error();
-  Result<OutputFile> output = OutputFile::open(
-      {options.output, "flamegraph", stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
+  const ProfileDiff diff = profile_diff(both->before, both->after, by, both->matching);
+  // A page has all frames, so that it can show any of them; what is chance is known of what the text has.
+  if (format->carries_recording)
+    both = read_both(options, file_before, file_after, shape_for(*format, options.shape), false);
+  if (!both) return both.error();
+  for (const std::string& sentence : diff.ambiguous)
+    say("luaspy: {}\n", displayable(sentence, system::charset_of_locale()));
+  const bool is_lines = format->name == "folded";  // which go to the next program
+  Result<OutputFile> output = OutputFile::open({options.output.empty() && is_lines ? "-" : options.output,
+                                                std::string(format->name),
+                                                stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
   if (!output) return output.error();
-  write_diff_page(options, *all, profile_diff(both->before, both->after, by, both->matching), output->stream());
+  format->write_diff(both->before, both->after, comparison_of(diff, std::move(both->matching)),
+                     {options.shape.lines, options.threads, options.shape.mode}, output->stream());
   const Result<void> finished = output->finish();
   if (!finished) return finished.error();
   if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->next_step());

@@ -147,7 +147,8 @@ Result<std::string> read_source(const std::string& path, std::int64_t younger_th
   std::ifstream in(path, std::ios::binary);
   std::string text(most_bytes, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.is_open() || in.bad()) return refused("no permission, or it cannot be read");
+  if (!in.is_open()) return refused(system::why_unreadable(path).text());
+  if (in.bad()) return refused("it cannot be read");
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.starts_with('\x1b')) return refused("it is precompiled");  // lua.h, LUA_SIGNATURE
   struct stat status {};

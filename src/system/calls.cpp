@@ -82,6 +82,24 @@ std::string_view reread(const FileDescriptor& file, std::span<char> buffer) {
   return {buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
 }
 
+Failure why_unreadable(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {errno};
+  if (S_ISDIR(status.st_mode)) return {EISDIR};
+  if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) return {errno};
+  return {};
+}
+
+Failure write_all(int file_descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return {written < 0 ? errno : EIO};
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
 std::optional<std::string> read_link(const std::string& path) {
   std::array<char, PATH_MAX> buffer;
   const ssize_t count = ::readlink(path.c_str(), buffer.data(), buffer.size());

@@ -58,6 +58,10 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 std::optional<FileIdentity> file_identity(const std::string& path);
+// Why a file cannot be read: no such file, no permission, or it is a directory. 0: it can. A pipe is not opened.
+Failure why_unreadable(const std::string& path);
+// Writes all of it, unless that fails.
+Failure write_all(int file_descriptor, std::string_view bytes);
 // Names in a directory that are numbers, ascending.
 std::vector<pid_t> numeric_entries(const std::string& directory, Failure* failure = nullptr);
 

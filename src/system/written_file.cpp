@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "system/calls.h"
+#include "system/standard_output.h"
 
 namespace luaspy::system {
 namespace {
@@ -79,22 +80,22 @@ WrittenFile::Buffer::int_type WrittenFile::Buffer::overflow(int_type next) {
 }
 
 int WrittenFile::Buffer::sync() {
-  const char* at = pbase();
-  while (at != pptr()) {
-    const ssize_t written = ::write(file_.number(), at, static_cast<std::size_t>(pptr() - at));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    at += written;
-  }
-  const bool whole = at == pptr();
+  const Failure failed = write_all(file_.number(), {pbase(), static_cast<std::size_t>(pptr() - pbase())});
   setp(bytes_.data(), bytes_.data() + bytes_.size());  // what could not be written is lost, and the stream says so
-  return whole ? 0 : -1;
+  fail(failed);
+  return failed ? -1 : 0;
+}
+
+void WrittenFile::Buffer::fail(const Failure& failure) {
+  if (!failure_) failure_ = failure;
 }
 
 bool WrittenFile::Buffer::close() {
   if (!file_) return true;
   const bool whole = sync() == 0;
-  return ::close(file_.release()) == 0 && whole;
+  if (::close(file_.release()) == 0) return whole;
+  fail({errno});
+  return false;
 }
 
 WrittenFile::WrittenFile(FileDescriptor file, std::string path, bool is_file, bool is_new)
@@ -121,28 +122,34 @@ std::unique_ptr<WrittenFile> WrittenFile::open(const std::string& path, std::str
 }
 
 void WrittenFile::truncate() {
-  if (::ftruncate(buffer_.file().number(), 0) != 0) setstate(std::ios::badbit);
+  if (::ftruncate(buffer_.file().number(), 0) == 0) return;
+  buffer_.fail({errno});
+  setstate(std::ios::badbit);
 }
 
 void WrittenFile::close() {
   if (!buffer_.close()) setstate(std::ios::badbit);
 }
 
-std::unique_ptr<WrittenFile> WrittenFile::make_successor() const {
+std::unique_ptr<WrittenFile> WrittenFile::make_successor(Failure& failure) const {
   std::random_device random;
   const auto folder = std::filesystem::path(path_).parent_path();
   std::string path = (folder / fmt::format(".luaspy-{:08x}{:08x}.part", random(), random())).string();
   struct stat status {};
   FileDescriptor file(::open(path.c_str(), append | O_CREAT | O_EXCL, 0600));
-  if (!file) return nullptr;
+  if (!file) {
+    failure = {errno};
+    return nullptr;
+  }
   if (::fstat(buffer_.file().number(), &status) == 0) (void)::fchmod(file.number(), status.st_mode & 0777);
   return std::unique_ptr<WrittenFile>(new WrittenFile(std::move(file), std::move(path), true, true));
 }
 
-bool WrittenFile::replace_by(WrittenFile& successor) {
-  if (::rename(successor.path_.c_str(), path_.c_str()) == 0) return true;
+Failure WrittenFile::replace_by(WrittenFile& successor) {
+  if (::rename(successor.path_.c_str(), path_.c_str()) == 0) return {};
+  const Failure failure{errno};
   ::unlink(successor.path_.c_str());
-  return false;
+  return failure;
 }
 
 bool WrittenFile::has_its_path() const {
@@ -163,8 +170,7 @@ Result<void> write_file(const std::string& path, const std::function<void(std::o
   if (file->is_file()) file->truncate();
   write(*file);
   file->close();
-  if (!*file)
-    return Error{Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.", path)};
+  if (!*file) return cannot_write(path, file->failure());
   return {};
 }
 

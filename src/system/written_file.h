@@ -10,6 +10,7 @@
 
 #include "base/file_descriptor.h"
 #include "base/result.h"
+#include "system/calls.h"
 
 namespace luaspy::system {
 
@@ -26,12 +27,14 @@ class WrittenFile : public std::ostream {
   void truncate();
   // Writes what is buffered, and closes it. Whether all of it was written is what the stream says.
   void close();
+  // Why not all of it could be written; 0 if all was.
+  const Failure& failure() const { return buffer_.failure(); }
 
   // is_file(): a new file in its folder, with its permissions, under a name that nobody can foresee. nullptr: it cannot
-  // be made.
-  std::unique_ptr<WrittenFile> make_successor() const;
-  // Gives a closed successor this one's path, at once. False: that failed, and the successor is gone.
-  bool replace_by(WrittenFile& successor);
+  // be made, and `failure` says why.
+  std::unique_ptr<WrittenFile> make_successor(Failure& failure) const;
+  // Gives a closed successor this one's path, at once. If that fails, the successor is gone.
+  Failure replace_by(WrittenFile& successor);
   // Removes it, unless its path is another file's by now.
   void remove();
 
@@ -40,6 +43,8 @@ class WrittenFile : public std::ostream {
    public:
     explicit Buffer(FileDescriptor file);
     const FileDescriptor& file() const { return file_; }
+    const Failure& failure() const { return failure_; }
+    void fail(const Failure& failure);  // the first one counts
     bool close();
 
    protected:
@@ -49,6 +54,7 @@ class WrittenFile : public std::ostream {
    private:
     FileDescriptor file_;
     std::string bytes_;
+    Failure failure_;
   };
   WrittenFile(FileDescriptor file, std::string path, bool is_file, bool is_new);
   bool has_its_path() const;

@@ -20,6 +20,7 @@
 #include "sampling/kernel_access.h"
 #include "system/calls.h"
 #include "system/signals.h"
+#include "system/standard_output.h"
 #include "top/command_output.h"
 #include "top/top_feed.h"
 #include "top/top_plain.h"
@@ -330,7 +331,7 @@ Result<int> top(const TopOptions& options) {
   feed.copy(last, target);
   if (last.losses[static_cast<std::size_t>(Loss::refused)] != 0)
     fmt::print(stderr, "luaspy: {}\n", explain_no_stop(target.pid).text);
-  if (!taken) return Error{Cause::output, "Cannot write all of the tables: no space, or closed by their reader."};
+  if (const Result<void> all = system::flush_standard_output("the tables"); !taken && !all) return all.error();
   return status;
 }
 

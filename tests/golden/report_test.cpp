@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+
+#include "output/folded.h"
 #include "output/summary.h"
 #include "profile/recorded.h"
 #include "report/call_tree.h"
@@ -49,6 +52,14 @@ std::string all_views(const TextStyle& style) {
   return text + find_source(profile, "other.lua").error().text + "\n";
 }
 
+std::string folded_diff(Unit unit, Compared by, bool lines) {
+  WriteOptions options;
+  options.lines = lines;
+  std::ostringstream out;
+  write_folded_diff(sample_profile(unit), sample_profile(unit), {by}, options, out);
+  return out.str();
+}
+
 }  // namespace
 
 TEST_CASE("report in UTF-8, by samples", "[golden]") { golden::check("report.txt", all_views({})); }
@@ -92,8 +103,8 @@ TEST_CASE("differences in text", "[golden]") {
   diff.can_tell = false;
   text += "\n" + diff_text(diff, {});
   golden::check("report.diff.txt", text);
-  golden::check("report.diff.folded", diff_folded(sample_profile(), sample_profile(), DiffBy::shares, false) +
-                                          diff_folded(sample_profile(), sample_profile(), DiffBy::run, true));
+  golden::check("report.diff.folded", folded_diff(Unit::nanoseconds, Compared::shares, false) +
+                                          folded_diff(Unit::nanoseconds, Compared::weights, true));
 }
 
 TEST_CASE("differences of bytes in text", "[golden]") {
@@ -111,8 +122,7 @@ TEST_CASE("differences of bytes in text", "[golden]") {
   text += "\n" + diff_text(diff, {});
   diff.unit = Unit::objects, diff.options.by = DiffBy::run;
   text += "\n" + diff_text(diff, {});
-  for (const DiffBy by : {DiffBy::shares, DiffBy::run})
-    text += "\n" + diff_folded(sample_profile(Unit::bytes), sample_profile(Unit::bytes), by, false);
+  for (const Compared by : {Compared::shares, Compared::weights}) text += "\n" + folded_diff(Unit::bytes, by, false);
   golden::check("report.bytes.diff.txt", text);
 }
 

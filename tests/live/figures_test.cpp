@@ -30,13 +30,13 @@ std::vector<Figure> figures_of(const std::string& text) {
   return figures;
 }
 
-// The lines about the recording: from the one with the number of samples up to what `ends` them.
+// The lines about the recording: from the one with the number of samples, or a doubt, up to what `ends` them.
 std::string summary_of(const std::string& text, const std::string& before, const std::regex& ends) {
   std::string summary;
   std::istringstream lines(text);
   bool inside = false;
   for (std::string line; std::getline(lines, line);) {
-    if (!inside && line.starts_with(before) && line.find("; looked ") != std::string::npos)
+    if (!inside && line.starts_with(before) && std::regex_search(line, std::regex("; looked |: doubtful: ")))
       inside = true, line.erase(0, before.size());
     if (inside && std::regex_search(line, ends)) break;
     if (inside) summary += line + '\n';

@@ -37,13 +37,18 @@ function hash(text) {
   return (sum ^ (sum >>> 15)) >>> 0;
 }
 
-// inState(state): the amount in that state.
-function kindOf(kind, states, inStateOf, total) {
-  const inState = [0, 0, 0, 0];
-  for (let state = 0; state < states; ++state) inState[stateClass[state]] += inStateOf(state);
-  if (inState[1] * 2 > total) return "gc";
-  if (inState[3] * 2 > total || (kind === "lua" && (inState[2] + inState[3]) * 2 > total)) return "jit";
+// What a box itself does decides, not what it calls: main() is not the collector because the collector took most of its time. `own`: what was counted of
+// itself, by class of its state.
+function kindOf(kind, own, total) {
+  if (own[1] * 2 > total) return "gc";
+  if (own[3] * 2 > total || (kind === "lua" && (own[2] + own[3]) * 2 > total)) return "jit";
   return kind;
+}
+
+function byClass(states, amountOf) {
+  const amounts = [0, 0, 0, 0];
+  for (let state = 0; state < states; ++state) amounts[stateClass[state]] += amountOf(state);
+  return amounts;
 }
 
 // The kind of one sample, by the class of its state. A function that a trace called keeps its own kind.
@@ -87,10 +92,10 @@ function makePainter(mode, data, layout, graph) {
     case "change": return {fill: (box) => changeColours[3 + changeOf(data, sums(box), layout.item[box])]};
     default: return {fill: (box) => {
       const frame = layout.frame[box], kind = frames.kind[frame];
-      if (layout.time) return shaded(kindColours[kindOf(kind, states, (state) => layout.inState[states * box + state], layout.samples[box])], frame);
+      if (layout.time) return shaded(kindColours[kindOf(kind, layout.ownIn.subarray(4 * box, 4 * box + 4), layout.samples[box])], frame);
       if (layout.inverted?.(box)) return shaded(kindColours[kind], frame);   // the states belong to the callees
-      const of = sums(box), node = layout.item[box];
-      return shaded(kindColours[kindOf(kind, states, (state) => of[columns.state + state][node], of[columns.counted][node])], frame);
+      const {own, total} = layout.tree(box), node = layout.item[box];
+      return shaded(kindColours[kindOf(kind, byClass(states, (state) => own[columns.state + state][node]), total[columns.counted][node])], frame);
     }};
   }
 }

@@ -208,6 +208,12 @@ class Graph {
     return strip ? heapText(strip.heap, spot.at) : "";
   }
 
+  // Why there is no box at the pointer, in the order of time; "" if there is nothing to say.
+  gapHit(event) {
+    const spot = this.spot(event), lane = spot && this.layout.lanes?.find(({from, to}) => from <= spot.row && spot.row < to);
+    return lane ? this.page.gapText(lane.thread, spot.at) : "";
+  }
+
   // Where the box is, from the window's upper edge.
   place(box) { return this.canvas.getBoundingClientRect().top + this.head + this.layout.row[box] * rowHeight - this.scroller.scrollTop; }
 }

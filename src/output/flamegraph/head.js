@@ -5,16 +5,18 @@ function fillHeader(data) {
   target.textContent = (first.target === now.target ? first.target : `${first.target} → ${now.target}`) || "luaspy";
   target.title = target.textContent;
   document.title = `${target.textContent} - luaspy`;
+  target.className = data.comparison ? "both" : "";
   const fact = (name, value, className = "") => element("div", {className}, element("dt", {textContent: name}), element("dd", {textContent: value}));
   if (data.comparison && data.heap) {
     const [before, after] = data.sets.map((set) => wholeOf(set, 3));
-    byId("facts").append(element("div", {}, fact("Live objects", `${bytes(before)} before, ${bytes(after)} after: ${signed(bytes(after - before), after - before)}`)));
+    byId("compared").textContent = `Live objects: ${bytes(before)} before, ${bytes(after)} after: ${signed(bytes(after - before), after - before)}`;
   } else if (data.comparison) {
     const {by, scale} = data.comparison, of = columnName(data, data.columns.counted);
     const scaled = `what was before counts ${scale.toPrecision(3)} times`;
     const how = by === "shares" ? `by share of ${of}: ${scaled}` : scale === 1 ? `by ${by}, as it was measured` : `by ${by} for each second: ${scaled}`;
-    byId("facts").append(element("div", {}, fact("Compared", how)));
+    byId("compared").textContent = `Compared ${how}`;
   }
+  byId("compared").hidden = !data.comparison;
   for (const doubt of data.comparison?.doubts ?? []) byId("doubts").append(element("li", {textContent: `doubtful: ${visible(doubt)}`}));
   for (const set of data.sets) {
     const label = data.comparison ? [fact(set.label, "", "label")] : [];
@@ -38,10 +40,10 @@ function fillChoices(data) {
   byId("source-open").hidden = data.sources.size === 0;
   byId("weighed").hidden = data.columns.counted === data.columns.samples || data.heap !== null;
   byId("weighed").textContent = `Here samples count by the ${data.unit} that they stand for.`;
-  showFacts(innerHeight >= 640 && innerWidth >= 700);
+  showFacts(false);
 }
 
-// In a small window they are there on demand.
+// They are there on demand: first of all there is the graph.
 function showFacts(shown) {
   byId("facts").hidden = !shown;
   byId("about").setAttribute("aria-expanded", shown);
@@ -108,6 +110,8 @@ function fillControls(page) {
 function fillLegend({state, data, tree}, sums) {
   const items = legendOf(state.colour, data, tree, sums), all = tree.total[data.columns.counted][0];
   if (state.colour !== "change") items.sort((a, b) => b.amount - a.amount);
+  const [{missing}] = data.sets;
+  if (state.view === "time" && missing.some((n) => n > 0)) items.push({colour: "var(--paper)", text: `no sample: ${missingText(data.sets[0])}`, amount: null});
   byId("legend").replaceChildren(...items.map(({colour, text, amount}) => element("li", {}, swatch(colour), element("span", {textContent: text}),
     ...(amount === null ? [] : [element("span", {className: "share", textContent: percent(amount, all)})]))));
 }

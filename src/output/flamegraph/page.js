@@ -249,7 +249,15 @@ class Page {
     writeHash(this);
   }
 
-  tellHeap(text, event) {
+  // Of a place of the thread where there is no box.
+  gapText(thread, at) {
+    const {end} = this.timing;
+    this.gaps ??= new Map();
+    if (!this.gaps.has(thread)) this.gaps.set(thread, gapsOf(this.data, thread, end));
+    return gapText(this.data, thread, at, {column: this.layout.column, gaps: this.gaps.get(thread), end});
+  }
+
+  tellText(text, event) {
     const tip = byId("tip");
     byId("detail").textContent = text;
     tip.hidden = false, this.tipped = -1;

@@ -8,6 +8,8 @@ function layTime(data, shaped, tree, threads, {flip, range, column}) {
   Object.assign(layout, {
     time: true, flipped: flip, column, samples: new Int32Array(1024), own: new Int32Array(1024), thread: new Int32Array(1024),
     inState: new Int32Array(1024 * states),   // samples by state, as many for each box as there are states
+    ownIn: new Int32Array(1024 * 4),          // its own samples by class of state (colours.js), four for each box
+    lanes: [],                                // the rows of each thread: {thread, from, to}
   });
   let top = 0, end = 0;
   layout.heaps = data.sets[0].heaps.map((heap) => {
@@ -25,6 +27,7 @@ function layTime(data, shaped, tree, threads, {flip, range, column}) {
     layout.labels.push({row: top, text: threadText(thread)});
     layout.rows[top] = [];
     const rowOf = flip ? (d) => top + 1 + rows - d : (d) => top + d;
+    layout.lanes.push({thread: index, from: top + 1, to: top + 1 + rows});
     if (column > 0) new ColumnLane(layout, data, index, shaped, tree, rowOf).lay(thread, range);
     else layThread(layout, data, index, {shaped, depth, rowOf, range});
     top += rows + 2;
@@ -62,7 +65,7 @@ function layThread(layout, data, index, {shaped, depth, rowOf, range}) {
       for (let c = 0; c < states; ++c) layout.inState[states * box + c] = -seen[c];
     }
     samples += count, seen[state] += count;
-    if (node !== 0) layout.own[open[open.length - 1]] += count;
+    if (node !== 0) layout.own[open[open.length - 1]] += count, layout.ownIn[4 * open[open.length - 1] + stateClass[state]] += count;
     now = to;
     last = node;
   });
@@ -92,11 +95,11 @@ class ColumnLane {
 
   count(node, state, {samples, from, to}) {
     const sum = this.sumOf(node);
-    sum.own += samples, sum.time += to - from;
+    sum.own += samples, sum.time += to - from, sum.ownIn[stateClass[state]] += samples;
     sum.inState[state] += samples;
   }
   sumOf(node) {
-    if (!this.nodes.has(node)) this.nodes.set(node, {node, own: 0, samples: 0, time: 0, inState: new Int32Array(this.states), inside: []});
+    if (!this.nodes.has(node)) this.nodes.set(node, {node, own: 0, samples: 0, time: 0, inState: new Int32Array(this.states), ownIn: [0, 0, 0, 0], inside: []});
     return this.nodes.get(node);
   }
 
@@ -141,6 +144,7 @@ class ColumnLane {
     layout.width[box] = x + sum.time - layout.x[box];
     layout.thread[box] = this.index, layout.samples[box] += sum.samples, layout.own[box] += sum.own;
     sum.inState.forEach((n, state) => { layout.inState[states * box + state] += n; });
+    sum.ownIn.forEach((n, of) => { layout.ownIn[4 * box + of] += n; });
     return this.ends[depth] = box;
   }
 }
@@ -157,6 +161,40 @@ function timesOf(data) {
     return runs === 0 ? Infinity : sum / runs;
   });
   return {end: last, run};
+}
+
+// When a thread has no sample, from 0 to `end`: pairs of µs, ascending.
+function gapsOf(data, index, end) {
+  const gaps = [];
+  let last = 0;
+  eachRun(data, data.sets[0].threads[index], null, (node, state, samples, weight, from, to) => {
+    if (from > last) gaps.push(last, from);
+    last = Math.max(last, to);
+  });
+  if (end > last) gaps.push(last, end);
+  return Float64Array.from(gaps);
+}
+
+// Why a thread may have had no sample; samples say nothing of one that is not there.
+function missingText({missing}) {
+  const [asleep, waiting, lost] = missing;
+  const causes = [[asleep, "threads slept at", "ticks"], [waiting, "waited for a CPU at", "ticks"], [lost, "", "looks were lost or left out"]]
+    .filter(([n]) => n > 0).map(([n, before, behind]) => `${before} ${count(n)} ${behind}`.trim());
+  return causes.length ? causes.join(", ") : "it had not begun, or had ended";
+}
+
+// What is said of a white place of a thread, at a time or in a column of times; "" if there are samples.
+function gapText(data, index, at, {column, gaps, end}) {
+  const [from, to] = column > 0 ? [Math.floor(at / column) * column, Math.min(Math.floor(at / column + 1) * column, end)] : [at, at];
+  let begin = Infinity, finish = 0, sum = 0;
+  for (let i = 0; i < gaps.length; i += 2) {
+    if (gaps[i] > to || gaps[i + 1] < from) continue;
+    begin = Math.min(begin, gaps[i]), finish = Math.max(finish, gaps[i + 1]);
+    sum += Math.min(gaps[i + 1], to) - Math.max(gaps[i], from);
+  }
+  if (finish === 0 || (column > 0 && sum <= 0)) return "";
+  const when = column > 0 ? `for ${percent(sum, to - from)} of the time from ${duration(from)} to ${duration(to)}` : `from ${duration(begin)} to ${duration(finish)}`;
+  return `${threadText(data.sets[0].threads[index])} has no sample ${when}. In the whole recording: ${missingText(data.sets[0])}.`;
 }
 
 // The next number of the kind 1, 2, 5, 10.

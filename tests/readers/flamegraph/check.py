@@ -245,6 +245,47 @@ def check_source(page, pictures):
     equal("costs are of what is shown", lines()[2][:2], ["", ""])
 
 
+def check_kinds(page):
+    """A box has the colour of what it does itself: 5 samples of the collector in `leaf`, which `walk` has called, are all of `walk`'s."""
+    walk, leaf = ("walk (tree.lua:3)",), ("walk (tree.lua:3)", "leaf (tree.lua:9)")
+    is_lua = lambda colour: colour[1] > 160   # the collector's is darker in green
+    page.settle()
+    equal("left heavy", (is_lua(page.colour(walk)), is_lua(page.colour(leaf))), (True, False))
+    page.keys("body", "2")
+    page.settle()
+    width = page.script("return canvas.clientWidth")
+    equal("in the order of time", [is_lua(page.script("return colourAt(arguments[0], arguments[1])", width * 54.5 / 57, 22 + ROW * row + 2)) for row in (1, 2)], [True, False])
+    page.keys("body", "1")
+
+
+def check_gaps(page):
+    """What is white in the order of time is explained, and only that."""
+    page.keys("body", "2")
+    page.settle()
+    left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+    at = lambda ms, row: page.pointer(left + width * ms / 1000, top + 22 + ROW * (row + 0.5))
+    causes = "threads slept at 1,234 ticks, waited for a CPU at 3 ticks, 2 looks were lost or left out"
+    for row in (1, 2):
+        at(350, row)
+        equal("a gap", page.text("#tip"), f"main (thread 1) has no sample from 200 ms to 500 ms. In the whole recording: {causes}.")
+    contains("legend", page.text("#legend"), f"no sample: {causes}")
+    at(700, 2)   # no box, but a sample
+    equal("no gap", page.script("return document.getElementById('tip').hidden"), True)
+    page.keys("body", "1")
+    equal("legend of what has no order", "no sample" in page.text("#legend"), False)
+
+
+def check_room(page):
+    """In a window of 1,280 pixels the tools are in one row, and nothing of the header is cut."""
+    equal("tools", page.script("const t = all('.tools > *').filter(e => e.offsetHeight); return new Set(t.map(e => Math.round((e.getBoundingClientRect().top + e.getBoundingClientRect().bottom) / 2 / 8))).size"), 1)
+    equal("inside", page.script("return innerWidth - Math.max(...all('.tools > *').map(e => e.getBoundingClientRect().right)) >= 0"), True)
+    equal("statistics are folded", page.script("return document.getElementById('facts').hidden"), True)
+    equal("the title is whole", page.script("const h = document.querySelector('h1'); return h.scrollWidth <= h.clientWidth && h.scrollHeight <= h.clientHeight + 1"), True)
+    page.keys("body", "a")
+    equal("statistics on demand", page.script("return document.getElementById('facts').hidden"), False)
+    page.keys("body", "a")
+
+
 def check_modes(page):
     """What each mode shows is what base/mode.cpp says."""
     rows = lambda: {row[4]: row[2:4] for row in page.script("return all('#table tbody tr').map(r => [...r.cells].map(c => c.textContent))")}
@@ -355,11 +396,72 @@ def check_large(page):
     return "100,000 samples open in {:.0f} ms, in the order of time in {:.0f}, as functions in {:.0f}".format(*times)
 
 
+def report(args, *arguments):
+    return subprocess.run([args.luaspy, "report", *arguments], check=True, capture_output=True, text=True, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}).stdout
+
+
+def same_numbers(what, found, expected, most=0.1001):
+    """Rounding may go either way where both are equally near."""
+    for name in expected.keys() | found.keys():
+        ones, others = found.get(name), expected.get(name)
+        if ones is None or others is None or any(abs(one - other) > most for one, other in zip(ones, others)):
+            raise Failure(f"{what}: {name}: {ones} instead of {others}")
+
+
+def check_report(browser, args, work, name):
+    """The page of a recording says what `report` says of it."""
+    report(args, str(work / f"{name}.luaspy"), "-o", str(work / f"{name}-page.html"))
+    page = Page(browser, work, f"{name}-page")
+    text = report(args, str(work / f"{name}.luaspy"), "--top", "1000")
+    number = lambda words: float(words.replace(" %", "").replace(",", "").replace("<", ""))
+    head, rest = text.split("%Own", 1)
+    functions = rest.split("%Own", 1)[0]
+    expected = {m[5]: tuple(float(m[i]) for i in (1, 2, 3, 4)) for m in re.finditer(r"^ +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)  (.+)$", functions, re.M)}
+    page.keys("body", "3")
+    rows = page.script("return all('#table tbody tr').map(r => [...r.cells].map(c => c.textContent))")
+    escaped = lambda function: re.sub(r"\\u00(..)", r"\\x\1", function)   # control characters
+    same_numbers(f"functions of {name}", {escaped(row[4]): tuple(number(cell) for cell in row[:4]) for row in rows}, expected)
+    facts = dict(zip(page.texts("#facts dt"), page.texts("#facts dd")))
+    equal("samples", re.findall(r"(\d+) samples? of (\d+) thread", head), re.findall(r"(\d+) of (\d+) thread", facts["Samples"]))
+    equal("rate", re.findall(r"looked ([\d.]+) times", head), re.findall(r"^([\d.]+) Hz", facts["Rate"]))
+    lost = re.search(r"lost: (.*); [\d.]+ % of all looks", head)
+    equal("lost", re.sub(r" \([^)]*\)", "", lost[1]) if lost else "nothing", facts["Lost"])
+    asleep = re.search(r"asleep: at (\d+) tick", head)
+    equal("asleep", asleep[1] if asleep else None, (re.search(r"asleep at (\d+) tick", facts["Samples"]) or [None, None])[1])
+    stacks = re.search(r"stacks: ([\d.]+) % have Lua calls, ([\d.]+) %", head)
+    same_numbers("stacks", {"": tuple(float(n) for n in re.findall(r"[\d.]+(?= %)", facts["Stacks"]))}, {"": tuple(float(stacks[i]) for i in (1, 2))})
+    page.quiet()
+
+
+def check_report_of_difference(browser, args, work):
+    """The page of a difference says what `report --diff` says, also of functions that have moved."""
+    both = ["--diff", str(work / "before.luaspy"), str(work / "after.luaspy")]
+    report(args, *both, "-o", str(work / "moved.html"))
+    rows = re.findall(r"^ +([\d.]+) +([\d.]+) +([-+][\d.]+) .*  (\S[^()]*\([^()]*\))(?: → (.+))?$", report(args, *both, "--top", "1000"), re.M)
+    expected = {after or before: (float(a), float(c)) for b, a, c, before, after in rows}
+    page = Page(browser, work, "moved")
+    page.settle()
+    main = "main chunk (moved.lua)"
+    was = {after: before for _, _, _, before, after in rows if after}
+    equal("moved", was, {"render (moved.lua:4)": "render (moved.lua:1)", "function (moved.lua:23)": "function (moved.lua:20)", "function (moved.lua:33)": "function (moved.lua:30)"})
+    for after, before in was.items():
+        page.point((main, after))
+        contains("the tip says where it was", page.text("#tip"), f"before: {before}")
+    red, _, blue = page.colour((main, "render (moved.lua:4)"))
+    equal("what has less is blue", blue > red + 60, True)
+    page.keys("body", "3")
+    shown = page.script("return all('#table tbody tr').map(r => [...r.cells].map(c => c.textContent))")
+    number = lambda cell: float(cell.replace(" %", "").replace("−", "-").replace("<", ""))
+    same_numbers("difference", {row[4]: (number(row[0]), number(row[1])) for row in shown if row[4] != main}, expected)
+    page.quiet()
+
+
 def check_difference(page, pictures):
     main, slower, steady, gone = "main chunk (versions.lua)", "slower (versions.lua:4)", "steady (versions.lua:2)", "gone (versions.lua:6)"
     page.settle()
     page.browser.screenshot(pictures / "diff.png")
-    contains("facts", page.text("#facts"), "what was before counts 1.20 times")
+    check_room(page)
+    contains("compared", page.text("#compared"), "what was before counts 1.20 times")
     page.point((main, slower))
     for text in ("total50.0 %40.0 %+10.0+25 %", "samples600400"):
         contains("tip of what became slower", page.text("#tip"), text)
@@ -417,7 +519,7 @@ def check_weights(page, texts):
 def check_grown(page, measured):
     cache = ("main chunk (cache.lua)", "cache (cache.lua:2)")
     page.settle()
-    contains("facts", page.text("#facts"), "Comparedby bytes, as it was measured" if measured else "Comparedby share of bytes: what was before counts 1.75 times")
+    equal("compared", page.text("#compared"), "Compared by bytes, as it was measured" if measured else "Compared by share of bytes: what was before counts 1.75 times")
     page.point(cache)
     contains("tip of what grew", page.text("#tip"), "total3.8 MiB976.6 KiB+2.9 MiB+300 %" if measured else "total57.1 %25.0 %+32.1+129 %")
     contains("tip of what grew", page.text("#tip"), "samples100100")
@@ -440,6 +542,7 @@ def check(args):
         check_views(page, work)
         page.quiet()
         page = Page(browser, work, "recursive")
+        check_kinds(page)
         check_search(page, "^leaf")
         check_functions(page, "walk (tree.lua:3)")
         page.browser.screenshot(work / "functions.png")
@@ -455,6 +558,10 @@ def check(args):
         page.quiet()
         page = Page(browser, work, "heaps")
         check_together(page)
+        page.quiet()
+        page = Page(browser, work, "gaps")
+        check_gaps(page)
+        check_room(page)
         page.quiet()
         page = Page(browser, work, "parts")
         check_modes(page)
@@ -491,6 +598,9 @@ def check(args):
         equal("legend of bytes", page.texts("#legend li span:nth-child(2)"), ["no function"])
         equal("no duration", bool(re.search(r"Recorded[-0-9: ]+ UTC, by luaspy", page.text("#facts"))), True)
         page.quiet()
+        for name in ("sample", "after"):
+            check_report(browser, args, work, name)
+        check_report_of_difference(browser, args, work)
         for name in ("diff-bytes", "diff-bytes-measured"):
             check_grown(Page(browser, work, name), name.endswith("measured"))
     return said
@@ -499,6 +609,7 @@ def check(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("writer", type=pathlib.Path, help="the program that writes the pages")
+    parser.add_argument("luaspy", type=pathlib.Path, help="luaspy, whose report says the same as its pages")
     parser.add_argument("--work", type=pathlib.Path, required=True, help="directory for pages, log and pictures")
     parser.add_argument("--limit", type=int, default=120, help="seconds for the whole run")
     args = parser.parse_args()

@@ -325,7 +325,7 @@ def check_difference(page, before, now, pictures):
     grown = now.retained("Account") - before.retained("Account")
     lead = page.text("#leads button")
     contains("what grew first", lead, f"accounts got +1,000 Account (table): +{size(grown)}")
-    contains("live", page.text("#facts"), f"{size(before.bytes)} before, {size(now.bytes)} after")
+    contains("live", page.text("#compared"), f"{size(before.bytes)} before, {size(now.bytes)} after")
     page.point((*accounts, "Account"))
     both = [size(heap.retained("Account")) for heap in (now, before)]
     contains("tip", page.text("#tip"), f"retains{both[0]}{both[1]}+{size(grown)}+33 %")

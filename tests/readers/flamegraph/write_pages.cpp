@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "output/flamegraph.h"
+#include "output/raw.h"
 #include "support/dice.h"
 #include "support/sample_profile.h"
 
@@ -35,6 +37,8 @@ class Writing {
     profile.add(thread_, {at_ns_ += 10'000'000, weight}, facts, stack);
     profile.about.duration_ns = at_ns_;
   }
+
+  void pass(std::int64_t ns) { profile.about.duration_ns = at_ns_ += ns; }
 
   Profile profile;
 
@@ -125,6 +129,18 @@ Profile heaps() {
   return std::move(writing.profile);
 }
 
+// Between 200 and 500 ms of 1 s there is no sample; a thread slept, waited and was lost.
+Profile gaps() {
+  Writing writing("gaps.lua");
+  writing.add({lua("main chunk", "gaps.lua", 0), lua("before", "gaps.lua", 2)}, 20);
+  writing.pass(300'000'000);
+  writing.add({lua("main chunk", "gaps.lua", 0)}, 50);
+  writing.profile.add_idle(1234);
+  writing.profile.add_waiting(3);
+  writing.profile.add_loss(Loss::late, 2);
+  return std::move(writing.profile);
+}
+
 // Names that would have an effect if they were interpreted as markup or script.
 Profile hostile() {
   constexpr std::string_view names[] = {"<img src=x onerror=\"window.owned=1\">",
@@ -186,6 +202,41 @@ Profile version_of(bool after) {
   return std::move(writing.profile);
 }
 
+// A raw recording of `render`, `parse` and two functions without a name. After, three lines more are above them, `render`
+// takes less, and `emit` is there instead of `parse`.
+std::string moved_version(bool after) {
+  EventTables tables;
+  const ThreadId thread = tables.threads.intern({1, "main", 1, "lua"});
+  std::ostringstream out;
+  RawWriter writer(tables, Unit::nanoseconds, out);
+  const int lines = after ? 3 : 0;
+  const Frame other = after ? lua("emit", "moved.lua", 60) : lua("parse", "moved.lua", 10);
+  const std::pair<Frame, int> functions[] = {{lua("render", "moved.lua", 1 + lines), after ? 30 : 80},
+                                             {other, after ? 50 : 4},
+                                             {lua("function", "moved.lua", 20 + lines), 6},
+                                             {lua("function", "moved.lua", 30 + lines), 10}};
+  const StackId chunk = tables.stacks.intern({empty_stack, tables.stacks.intern(lua("main chunk", "moved.lua", 0))});
+  std::int64_t at = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (const auto& [function, samples] : functions) {
+      Sample sample;
+      sample.quality.stacks = sample.quality.with_lua = sample.quality.native_complete = 1;
+      sample.vm_state = VmState::interpreting;
+      sample.stack = tables.stacks.intern({chunk, tables.stacks.intern(function)});
+      for (int i = 0; i < samples; ++i) writer.sample(thread, {at += 1'000'000, 1'000'000}, sample);
+    }
+  }
+  writer.idle(12);
+  writer.loss(Loss::late, 7);
+  Metadata about;
+  about.command = "lua moved.lua", about.rate = 1000, about.ticks = at / 1'000'000 + 19;
+  about.duration_ns = at + 5'000'000, about.complete = true, about.luas = {"Lua 5.4.4"};
+  about.cpu.lua_ns = about.sampled_cpu_ns = at;
+  writer.about(about);
+  writer.flush();
+  return out.str();
+}
+
 // In bytes: `cache` has four times as much after, in the same number of samples.
 Profile grown(bool after) {
   Writing writing("cache.lua", Unit::bytes);
@@ -220,10 +271,14 @@ int main(int count, char** arguments) {
   write("busy", busy());
   write("heaps", heaps());
   write("parts", parts());
+  write("gaps", gaps());
   write("large", large());
   write("bytes", sample_profile(Unit::bytes));
   write("objects", sample_profile(Unit::objects));
   write("instant", instant());
+  std::ofstream(folder + "/sample.luaspy", std::ios::binary) << sample_recording(Unit::nanoseconds);
+  for (const bool after : {false, true})
+    std::ofstream(folder + (after ? "/after.luaspy" : "/before.luaspy"), std::ios::binary) << moved_version(after);
   const auto write_diff = [&](const char* name, const Profile& before, const Profile& after, Compared compared,
                               double least_difference = 0, double least_ratio = 0) {
     std::ofstream file(fmt::format("{}/{}.html", folder, name), std::ios::binary);

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "output/raw.h"
@@ -127,6 +128,29 @@ Shares shares_of_page(const nlohmann::json& page) {
   return in_percent(own);
 }
 
+// Of all boxes, which are as wide as after.
+Shares shares_of_picture(const std::string& text) {
+  Shares shares;
+  static const std::regex title("<title>(.*): ([0-9.]+) %, .*, before ([0-9.]+) %; itself");
+  for (std::sregex_iterator at(text.begin(), text.end(), title), end; at != end; ++at)
+    shares[(*at)[1]] = {std::stod((*at)[3]), std::stod((*at)[2])};
+  return shares;
+}
+
+Shares shares_of_speedscope(const nlohmann::json& file) {
+  Shares own;
+  for (const auto& profile : file.at("profiles")) {
+    const bool is_before = profile.at("name") == "before: main (thread 1)";
+    CHECK((is_before || profile.at("name") == "after: main (thread 1)"));
+    for (std::size_t i = 0; i < profile.at("samples").size(); ++i) {
+      const std::size_t leaf = profile.at("samples").at(i).back().get<std::size_t>();
+      auto& [before, after] = own[file.at("shared").at("frames").at(leaf).at("name")];
+      (is_before ? before : after) += profile.at("weights").at(i).get<double>();
+    }
+  }
+  return in_percent(own);
+}
+
 nlohmann::json data_of(const std::string& page) {
   const std::string begin = "id=\"data\">";
   const std::size_t at = page.find(begin);
@@ -162,7 +186,7 @@ TEST_CASE("text, page and folded stacks of a difference agree box by box, wherev
   ReportOptions options;
   options.diff = {folder + "/before.luaspy", folder + "/after.luaspy"};
   options.top = 100;
-  for (const char* const name : {"/diff.txt", "/diff.folded", "/diff.html"}) {
+  for (const char* const name : {"/diff.txt", "/diff.folded", "/diff.html", "/diff.svg", "/diff.json"}) {
     options.output = folder + name;
     REQUIRE(report(options));
   }
@@ -179,6 +203,13 @@ TEST_CASE("text, page and folded stacks of a difference agree box by box, wherev
   check_same(shares_of_folded(bytes_of(folder + "/diff.folded")), expected);
   const nlohmann::json page = data_of(bytes_of(folder + "/diff.html"));
   check_same(shares_of_page(page), expected);
+  check_same(shares_of_picture(bytes_of(folder + "/diff.svg")), {{"main chunk (a.lua)", {100, 100}},
+                                                                 {"render (a.lua:4)", {80, 30}},
+                                                                 {"emit (a.lua:60)", {0, 50}},
+                                                                 {"function (a.lua:23)", {6, 6}},
+                                                                 {"function (a.lua:33)", {7, 14}},
+                                                                 {"all", {100, 100}}});
+  check_same(shares_of_speedscope(nlohmann::json::parse(bytes_of(folder + "/diff.json"))), expected);
   Shares of_text = shares_of_text(text);
   CHECK(of_text.size() + 1 == expected.size());  // two rows read function (a.lua:23): of one before, of one after
   of_text.erase("function (a.lua:23)");
