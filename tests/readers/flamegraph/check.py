@@ -561,6 +561,11 @@ def check(args):
         page.quiet()
         page = Page(browser, work, "gaps")
         check_gaps(page)
+        page.quiet()
+        page = Page(browser, work, "full")
+        check_room(page)
+        page.keys("#search", "work")   # which also shows a share
+        equal("hidden tools", page.script("return all('.tools > *').filter(e => !e.offsetHeight).map(e => e.id)"), ["width-field"])
         check_room(page)
         page.quiet()
         page = Page(browser, work, "parts")

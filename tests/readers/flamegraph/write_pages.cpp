@@ -129,6 +129,13 @@ Profile heaps() {
   return std::move(writing.profile);
 }
 
+// What makes every tool appear: several threads, lines, and sources.
+Profile full() {
+  Profile profile = sample_profile();
+  profile.sources = {{"app/main.lua", {"x = 1\n", false}}};
+  return profile;
+}
+
 // Between 200 and 500 ms of 1 s there is no sample; a thread slept, waited and was lost.
 Profile gaps() {
   Writing writing("gaps.lua");
@@ -272,6 +279,7 @@ int main(int count, char** arguments) {
   write("heaps", heaps());
   write("parts", parts());
   write("gaps", gaps());
+  write("full", full());
   write("large", large());
   write("bytes", sample_profile(Unit::bytes));
   write("objects", sample_profile(Unit::objects));
