@@ -85,7 +85,7 @@ class Matcher {
     pair_unique(any, any);
     return of_before_;
   }
-  std::vector<std::string> take_ambiguous() { return std::move(ambiguous_); }
+  const std::vector<std::string>& ambiguous() const { return ambiguous_; }
 
  private:
   struct Group {
@@ -229,7 +229,7 @@ FunctionMatching match_functions(Profile& before, const Profile& after) {
     matching.moved.emplace(other_text, text);
   }
   before.show_as(std::move(renamed));
-  matching.ambiguous = matcher.take_ambiguous();
+  matching.ambiguous = matcher.ambiguous();
   return matching;
 }
 

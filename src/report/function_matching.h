@@ -21,7 +21,7 @@ struct FunctionMatching {
 // Gives the functions of `before` the names, files and lines that they have in `after`, so that the
 // same functions have the same describe() text in both. A frame's current line moves as far as its function.
 // A function of `before` that is not in `after`, though another one of `after` has its text now, gets a
-// name that says so. Call after Profile::settle_names().
+// name that says so. Call after Profile::resolve_names().
 //
 // Functions are the same if name and file are; of several, those nearest to the line that the functions around
 // them, which have a name of their own, have moved to. Others are the same if only one on each side has
