@@ -32,6 +32,15 @@ luaspy::Result<int> print(const std::string& text) {
   return 0;
 }
 
+// "": of all commands.
+std::string manual(const std::string& name) {
+  const luaspy::Usage usage = luaspy::usage();
+  for (const luaspy::UsageCommand& command : usage.commands) {
+    if (command.name == name) return luaspy::manual_page(usage, command);
+  }
+  return luaspy::manual_page(usage);
+}
+
 // --pid auto and --name become a pid.
 luaspy::Result<void> choose(luaspy::TargetOptions& target, std::optional<bool> subprocesses) {
   if (!target.any && target.name.empty()) return {};
@@ -71,7 +80,7 @@ luaspy::Result<int> run_command(luaspy::Options& options) {
     case luaspy::Options::Command::completion:
       return print(completion(luaspy::usage(), options.completion.shell));
     case luaspy::Options::Command::manual:
-      return print(manual_page(luaspy::usage()));
+      return print(manual(options.manual.command));
   }
   return luaspy::Error{luaspy::Cause::internal, "no such command"};
 }

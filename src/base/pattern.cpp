@@ -1,9 +1,6 @@
 #include "base/pattern.h"
 
-#include <fmt/format.h>
 #include <re2/re2.h>
-
-#include "base/text.h"
 
 namespace luaspy {
 namespace {
@@ -17,17 +14,8 @@ std::shared_ptr<const re2::RE2> compiled(std::string_view text, Pattern::Case le
 
 }  // namespace
 
-Result<Pattern> Pattern::compile(std::string_view expression, Case letters) {
-  auto pattern = compiled(expression, letters, false);
-  if (!pattern->ok())
-    return Error{Cause::usage,
-                 fmt::format("{} is no regular expression: {}", printable(expression), printable(pattern->error()))};
-  return Pattern(std::move(pattern));
-}
-
-Pattern Pattern::lenient(std::string_view text, Case letters) {
-  auto pattern = compiled(text, letters, false);
-  return Pattern(pattern->ok() ? std::move(pattern) : compiled(text, letters, true));
+Pattern::Pattern(std::string_view text, Case letters) : compiled_(compiled(text, letters, false)) {
+  if (!compiled_->ok()) compiled_ = compiled(text, letters, true);
 }
 
 bool Pattern::found_in(std::string_view text) const {

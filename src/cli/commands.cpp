@@ -4,6 +4,8 @@
 
 #include "alloc/allocation_trace.h"
 #include "alloc/memprof.h"
+#include "cli/command_notes.h"
+#include "cli/help_layout.h"
 #include "cli/shared_options.h"
 #include "cli/values.h"
 #include "doctor/version_text.h"
@@ -12,72 +14,13 @@
 
 namespace luaspy {
 
-const char* const examples =
-    "Examples:\n"
-    "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, as a flame graph\n"
-    "  luaspy record -o my.luaspy -- lua5.4 my.lua    start a program, record everything about it\n"
-    "  luaspy report my.luaspy                        what was hot; callers, lines, other formats\n"
-    "  luaspy top --pid 1234                          which functions take the time, live\n"
-    "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
-    "  luaspy ps                                      which processes run Lua?\n"
-    "  luaspy doctor --pid 1234                       a report about it, to send us when luaspy is wrong\n"
-    "\n"
-    "Exit status: 0 success, or the status of the launched command; on failure 1 internal error, 2 wrong\n"
-    "usage, 3 no such process, 4 no permission, 5 no Lua in the process, 6 Lua not initialised,\n"
-    "7 not supported (32-bit, kernel thread, unknown Lua), 8 output cannot be written, 9 already traced,\n"
-    "10 target ended first, 11 no samples, 126 or 127 command cannot be started.";
-
 namespace {
-
-constexpr const char* heap_examples =
-    "Examples:\n"
-    "  luaspy heap --pid 1234                      what holds the memory\n"
-    "  luaspy heap --pid 1234 --every 5 --count 3  what grows: a leak\n"
-    "  luaspy heap --pid 1234 -o now.luaheap       keep it, to ask more later:\n"
-    "  luaspy heap now.luaheap --class Account     who holds the objects of a class\n"
-    "  luaspy heap --diff before.luaheap now.luaheap\n"
-    "  luaspy heap --pid 1234 -o heap.html         a page: who holds what, classes, paths\n"
-    "  luaspy heap --pid 1234 -o my.heapsnapshot   for Chrome's DevTools";
-
-constexpr const char* dump_examples =
-    "Examples:\n"
-    "  luaspy dump --pid 1234                what is every thread doing, and what does it wait for?\n"
-    "  luaspy dump --pid 1234 --count 5      is it hung, or working?\n"
-    "  luaspy dump --name nginx -s --locals  with variables; nginx's workers, too\n"
-    "  luaspy dump --core core.1234          what it was doing when it crashed, or when gcore ran";
-
-constexpr const char* report_notes =
-    "Without an option that selects a view: how it was recorded, and the hottest functions and lines.\n"
-    "--diff reports differences that are larger than chance would produce. Shares (--by samples) are of\n"
-    "all samples: if one function gets slower, the shares of all others shrink. --by time compares\n"
-    "seconds per second of recording (same load), --by run total seconds (same work, start to end).\n"
-    "\n"
-    "Examples:\n"
-    "  luaspy record -f raw -o a.luaspy -- lua5.4 my.lua\n"
-    "  luaspy report a.luaspy\n"
-    "  luaspy report a.luaspy --function discount     who calls it, and what does it call?\n"
-    "  luaspy report a.luaspy --source my.lua         what does each line take?\n"
-    "  luaspy report a.luaspy -f speedscope --from 10 --to -5\n"
-    "  luaspy report --diff a.luaspy b.luaspy         what changed?\n"
-    "  luaspy report --diff a.luaspy b.luaspy --by run  what became slower in the same work?";
-
-constexpr const char* top_notes =
-    "Keys: q quit, ? help, Enter callers and callees, d stack, / filter, 1-5 sort, o write a file.\n"
-    "%Own and %Total are of the last 5 s (key w: of all time); 100 % is one thread all the time. When the\n"
-    "target ends, the screen stays until q. If no screen can be shown, top works as with --batch.\n"
-    "A command after -- gets neither the screen nor the keys: what it writes to the terminal goes to a\n"
-    "file, and to the terminal once you quit. It is not ended then; luaspy exits with its exit status.\n"
-    "\n"
-    "Examples:\n"
-    "  luaspy top --pid 1234                              what is it doing?\n"
-    "  luaspy top -- lua5.4 my.lua                        start a program and watch it\n"
-    "  luaspy top --pid 1234 --batch --count 1 --interval 10   one table of the next 10 seconds";
 
 const std::map<std::string, Unit> allocation_units = {{"bytes", Unit::bytes}, {"objects", Unit::objects}};
 
 void add_record(CLI::App& app, RecordOptions& options) {
   CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
-  record.footer(examples);
+  record.footer(record_notes);
   add_target(record, options.target);
   add_rate(record, options.rate);
   record.add_option("-d,--duration", options.duration, "Seconds to record (until Ctrl-C or its end)")
@@ -144,7 +87,7 @@ void add_report(CLI::App& app, ReportOptions& options) {
       ->needs(views[2]);
   report.add_option("--top", options.top, "Rows of a table (20)")->check(whole_number(1, 1'000'000))->option_text("N");
   report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")
-      ->check(CLI::IsMember({"samples", "time", "run"}))
+      ->check(one_of({"samples", "time", "run"}))
       ->option_text("samples|time");
   report.add_flag("--total", options.total, "With --diff: functions including all that they call")
       ->needs(diff)
@@ -192,7 +135,7 @@ void add_top(CLI::App& app, TopOptions& options) {
 
 void add_dump(CLI::App& app, DumpOptions& options) {
   CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
-  dump.footer(dump_examples);
+  dump.footer(dump_notes);
   const auto [pid, name] = add_running(dump, options.target);
   CLI::Option* const core = add_core(dump, options.core, options.executable, options.root);
   add_mode(dump, options.mode);
@@ -216,7 +159,7 @@ void add_dump(CLI::App& app, DumpOptions& options) {
 
 void add_heap(CLI::App& app, HeapOptions& options) {
   CLI::App& heap = *app.add_subcommand("heap", "What holds the memory, and what has grown");
-  heap.footer(heap_examples);
+  heap.footer(heap_notes);
   CLI::Option* const files = heap.add_option("files", options.files,
                                              "Snapshots that -o has kept: one, or with --diff two")
                                  ->option_text("FILE...")
@@ -276,14 +219,6 @@ void add_heap(CLI::App& app, HeapOptions& options) {
   diff->excludes(every);
 }
 
-constexpr const char* alloc_notes =
-    "Allocations are trapped by a debug register, some in a row, at random; nothing of the program is\n"
-    "changed. This needs perf events and ptrace, and slows the program as --max-cost says.\n"
-    "\n"
-    "Examples:\n"
-    "  luaspy alloc --pid 1234 -d 30               which functions allocate, and what\n"
-    "  luaspy alloc -o alloc.html -- lua5.4 app.lua";
-
 void add_alloc(CLI::App& app, AllocOptions& options) {
   CLI::App& alloc = *app.add_subcommand("alloc", "Who allocates memory: objects and bytes, by stack");
   alloc.footer(alloc_notes);
@@ -309,18 +244,6 @@ void add_alloc(CLI::App& app, AllocOptions& options) {
   add_debuginfod(alloc, options.target);
 }
 
-constexpr const char* doctor_notes =
-    "For a bug report: what luaspy found in a process and what it did not, and why. The report contains\n"
-    "file names, names of native functions, addresses, sizes and counts, but no command arguments, no\n"
-    "environment, and no names or values of the Lua program. Read it before you send it. Running threads\n"
-    "are stopped for some µs each, sleeping ones are not. The file that --save writes is different: it\n"
-    "contains registers and parts of the stack and heap of one thread, with whatever data is in them.\n"
-    "Send it only to somebody who may see all data of the program.\n"
-    "\n"
-    "Examples:\n"
-    "  luaspy doctor --pid 1234 -o report.txt\n"
-    "  luaspy doctor --name redis-server --save stop.txt";
-
 void add_doctor(CLI::App& app, DoctorOptions& options) {
   CLI::App& doctor = *app.add_subcommand("doctor", "Write a report about a process, for a bug report");
   doctor.footer(doctor_notes);
@@ -333,6 +256,7 @@ void add_doctor(CLI::App& app, DoctorOptions& options) {
 
 void add_ps(CLI::App& app, PsOptions& options) {
   CLI::App& ps = *app.add_subcommand("ps", "List the processes that run Lua");
+  ps.footer(ps_notes);
   ps.add_flag("--states", options.states, "Also count their Lua states: reads up to 256 MiB of each");
   ps.add_flag("--json", options.json, "Print a JSON object");
 }
@@ -348,13 +272,20 @@ void add_help(CLI::App& app, Options& options) {
       ->transform(one_of(shells, {"bash", "zsh", "fish"}))
       ->option_text(" ")
       ->required();
-  app.add_subcommand("manual", "Print the manual page")->footer("Example:\n  luaspy manual | man -l -");
+  CLI::App& manual = *app.add_subcommand("manual", "Print the manual page, or that of a command");
+  manual.footer("Examples:\n  luaspy manual | man -l -\n  luaspy manual record | man -l -");
+  std::vector<std::string> commands;
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(command->get_name());
+  manual.add_option("page", options.manual.command, "The command whose page it is")
+      ->check(one_of(commands))
+      ->option_text("COMMAND");
 }
 
 }  // namespace
 
 void add_commands(CLI::App& app, Options& options) {
-  app.get_formatter()->column_width(26);
+  app.formatter(help_layout());
   app.footer(examples);
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
@@ -367,6 +298,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_ps(app, options.ps);
   add_doctor(app, options.doctor);
   add_help(app, options);
+  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) command->group("Commands");
 }
 
 }  // namespace luaspy

@@ -7,9 +7,6 @@
 
 namespace luaspy {
 
-// What `luaspy --help` ends with: what to type, and what the exit status says.
-extern const char* const examples;
-
 // `options` receives what the user types, and must outlive `app`.
 void add_commands(CLI::App& app, Options& options);
 

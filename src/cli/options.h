@@ -2,6 +2,7 @@
 // The command line, as plain structs.
 
 #include <optional>
+#include <string>
 
 #include "alloc/alloc.h"
 #include "cli/usage.h"
@@ -17,6 +18,10 @@ namespace luaspy {
 
 struct CompletionOptions {
   Shell shell = Shell::bash;
+};
+
+struct ManualOptions {
+  std::string command;  // ""; of all
 };
 
 struct Options {
@@ -41,6 +46,7 @@ struct Options {
   PsOptions ps;
   DoctorOptions doctor;
   CompletionOptions completion;
+  ManualOptions manual;
 };
 
 // nullopt, with `exit_code` set, if there is nothing more to do (help, version and errors of usage

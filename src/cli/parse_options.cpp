@@ -1,14 +1,15 @@
 #include "cli/options.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <map>
 
 #include "base/version.h"
+#include "cli/command_notes.h"
 #include "cli/commands.h"
+#include "cli/help_layout.h"
 #include "cli/wrong_usage.h"
 
 namespace luaspy {
@@ -66,25 +67,14 @@ bool lacks_recording(const Options& options) {
   return lacks_file || no_run;
 }
 
-// The choices of a validator that lists them: "TEXT:{bash,zsh,fish}".
-std::vector<std::string> choices_of(const std::string& type) {
-  std::vector<std::string> choices;
-  const std::size_t begin = type.find('{'), end = type.find('}', begin);
-  if (begin == std::string::npos || end == std::string::npos) return choices;
-  for (const std::string& choice : CLI::detail::split(type.substr(begin + 1, end - begin - 1), ','))
-    choices.push_back(choice);
-  return choices;
-}
-
 UsageCommand usage_of(const CLI::App& app) {
   UsageCommand command = {app.get_name(), app.get_description(), app.get_footer(), {}, {}, {}};
   while (command.footer.ends_with('\n')) command.footer.pop_back();
   for (const CLI::Option* const option : app.get_options()) {
-    const std::vector<std::string> choices = choices_of(option->get_type_name());
+    const std::vector<std::string> choices = choices_of(*option);
     if (option->get_positional()) {
       command.choices = choices;
-      if (option->get_name(true) == "command") command.words = "[-- COMMAND [ARGUMENT...]]";
-      else command.words = choices.empty() ? option->get_option_text() : fmt::format("{}", fmt::join(choices, "|"));
+      command.words = word_as_typed(*option);
       continue;
     }
     UsageOption& told = command.options.emplace_back();
@@ -115,6 +105,11 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   CLI::App app(about, "luaspy");
   add_commands(app, options);
   const std::vector<std::string> words = meant_words(app, {argv + std::min(argc, 1), argv + argc});
+  if (const std::string wrong = explain_wrong_option(app, words); !wrong.empty()) {
+    fmt::print(stderr, "luaspy: {}\n", wrong);
+    exit_code = static_cast<int>(Cause::usage);
+    return std::nullopt;
+  }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the end
   } catch (const CLI::Success& told) {

@@ -94,11 +94,8 @@ void add_mode_of_recording(CLI::App& command, Mode& mode) {
 
 void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
   command.add_option("--only", only, "Only samples with a matching function or file (a regular expression)")
-      ->check(regular_expression())
       ->option_text("PATTERN");
-  command.add_option("--ignore", ignore, "Leave out samples with a matching function or file")
-      ->check(regular_expression())
-      ->option_text("PATTERN");
+  command.add_option("--ignore", ignore, "Leave out samples with a matching function or file")->option_text("PATTERN");
 }
 
 void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise,

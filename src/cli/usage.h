@@ -29,8 +29,9 @@ struct Usage {
 // Made from the options themselves (options.cpp).
 Usage usage();
 
-// Troff with the man macros: luaspy(1).
+// Troff with the man macros: luaspy(1), which has everything, and luaspy-record(1) and so on, of a command.
 std::string manual_page(const Usage& usage);
+std::string manual_page(const Usage& usage, const UsageCommand& command);
 
 enum class Shell { bash, zsh, fish };
 // A script for the shell to source.

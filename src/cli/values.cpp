@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "alloc/memprof.h"
-#include "base/pattern.h"
 #include "cli/suggestion.h"
 #include "output/format.h"
 
@@ -52,15 +51,6 @@ CLI::Validator process_number() {
         return is_pid || word == "auto"
                    ? std::string()
                    : fmt::format("{} is not a process number; luaspy ps lists those of Lua programs", word);
-      },
-      "");
-}
-
-CLI::Validator regular_expression() {
-  return CLI::Validator(
-      [](const std::string& word) {
-        const Result<Pattern> compiled = Pattern::compile(word);
-        return compiled ? std::string() : compiled.error().text;
       },
       "");
 }

@@ -18,7 +18,6 @@ CLI::Validator whole_number(int least, int most);
 CLI::Validator positive();  // up to 1e9
 
 CLI::Validator process_number();  // or "auto"
-CLI::Validator regular_expression();
 // The formats of a profile, and those that only one command has.
 std::vector<std::string> format_names(const std::vector<std::string>& more = {});
 CLI::Validator format_name(const std::vector<std::string>& more = {});

@@ -7,7 +7,7 @@ namespace {
 
 std::optional<Pattern> compiled(const std::string& pattern) {
   if (pattern.empty()) return {};
-  return Pattern::compile(pattern).value();
+  return Pattern(pattern);
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ Result<std::vector<std::uint32_t>> find_functions(const FunctionTable& functions
   };
   collect([&](std::uint32_t i) { return functions.functions[i].name == wanted; });
   collect([&](std::uint32_t i) { return functions.texts[i] == wanted; });
-  const Pattern pattern = Pattern::lenient(wanted);
+  const Pattern pattern(wanted);
   collect([&](std::uint32_t i) { return pattern.found_in(functions.texts[i]); });
   collect([&](std::uint32_t i) { return functions.texts[i].find(wanted) != std::string::npos; });
   if (!found.empty()) return found;

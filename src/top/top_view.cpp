@@ -267,7 +267,7 @@ void TopView::show(const TopCounts& counts) {
 
 void TopView::list_rows(const TopCounts& counts) {
   std::vector<std::pair<TopRow, std::string>> rows;
-  const Pattern wanted = Pattern::lenient(filter_, Pattern::Case::same);
+  const Pattern wanted(filter_, Pattern::Case::same);
   const bool by_text = column_ == Column::function;
   for (const TopRow& row : top_rows(counts, grouping_)) {
     std::string text = by_text || !filter_.empty() ? searched_text(counts, row) : std::string();

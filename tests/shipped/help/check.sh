@@ -12,13 +12,19 @@ expect() { case " $2 " in *" $3 "*) ;; *) wrong "$1: '$3' is not among '$2'" ;; 
 groff -man -ww -Tutf8 "$work/luaspy.1" > "$work/page" 2> "$work/warnings"
 [ ! -s "$work/warnings" ] || wrong "troff: $(cat "$work/warnings")"
 "$luaspy" --help > "$work/help"
-commands=$(sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p' "$work/help")
+commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' "$work/help")
 [ -n "$commands" ] || wrong "no commands in --help"
 for command in $commands; do
   grep -q "luaspy $command" "$work/luaspy.1" || wrong "the manual page lacks $command"
   "$luaspy" "$command" --help > "$work/help"
   [ "$(wc -l < "$work/help")" -le 48 ] || wrong "$command --help does not fit a screen"
   [ "$(wc -L < "$work/help")" -le 120 ] || wrong "$command --help is too wide"
+  case $command in completion|manual) ;; *) grep -q "standard output" "$work/help" || wrong "$command --help does not say where its output goes" ;; esac
+  "$luaspy" manual "$command" > "$work/luaspy-$command.1"
+  groff -man -ww -Tutf8 "$work/luaspy-$command.1" > "$work/page" 2> "$work/warnings"
+  [ ! -s "$work/warnings" ] || wrong "troff, $command: $(cat "$work/warnings")"
+  MANWIDTH=100 man -l "$work/luaspy-$command.1" | grep -q "^ *luaspy-$command - " || wrong "the page of $command has no name"
+  [ -s "$(dirname "$luaspy")/help/luaspy-$command.1.gz" ] || wrong "the page of $command is not built to be installed"
 done
 
 for shell in bash zsh fish; do "$luaspy" completion "$shell" > "$work/luaspy.$shell"; done
