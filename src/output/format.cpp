@@ -33,13 +33,13 @@ std::optional<Error> refusal(const Format& format, Unit unit) {
 std::span<const Format> formats() {
   static constexpr std::array table = {
       Format{"flamegraph", ".html", "", "open it in a browser", Shows::order, write_flamegraph, write_flamegraph_diff,
-             true},
+             true, false, true},
       Format{"svg", ".svg", "", "open it in a browser, or put it into a page: it is a picture", Shows::sums, write_svg,
              write_svg_diff},
       Format{"speedscope", ".speedscope.json", ".json",
              "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", Shows::order,
              write_speedscope, write_speedscope_diff},
-      Format{"raw", ".luaspy", "", "luaspy report FILE", Shows::sums, nullptr},
+      Format{"raw", ".luaspy", "", "luaspy report FILE", Shows::sums, nullptr, nullptr, false, false, true},
       Format{"folded", ".folded", text_ending, "flamegraph.pl FILE > flame.svg, or any viewer of folded stacks",
              Shows::sums, write_folded, write_folded_diff},
       Format{"pprof", ".pb.gz", "", "go tool pprof -http : FILE, or upload it to Pyroscope or Parca", Shows::sums,

@@ -56,6 +56,7 @@ struct Format {
                      std::ostream&) = nullptr;
   bool carries_recording = false;  // then profiles have whole stacks, and WriteOptions a recording
   bool tells_cpus = false;         // of each sample
+  bool keeps_former = false;       // what such a file replaces cannot be made again, and stays as FILE.old
 
   bool needs_order() const { return shows != Shows::sums; }
 };

@@ -53,47 +53,87 @@ bool OutputFile::is_file() const { return file_ != nullptr && file_->is_file(); 
 std::ostream& OutputFile::stream() {
   if (behind_ != nullptr) return *behind_;
   if (to_stdout()) return std::cout;
-  if (!std::exchange(begun_, true)) file_->truncate();
+  if (next_ != nullptr) return *next_;
+  if (is_file() && !here_) {
+    next_ = file_->make_successor(failure_);
+    if (next_ != nullptr) return *next_;
+    here_ = file_->may_be_written_here(failure_);
+    if (here_) failure_ = {};
+    else file_->setstate(std::ios::badbit);
+  }
+  if (*file_ && !std::exchange(begun_, true)) file_->truncate();
   return *file_;
 }
 
 std::ostream& OutputFile::stream_behind() {
-  if (behind_ == nullptr) behind_ = std::make_unique<system::WriteBehind>(stream());
-  return *behind_;
+  if (behind_ != nullptr) return *behind_;
+  if (is_file() && !file_->is_new()) {
+    std::ostream& next = stream();
+    keep_former();
+    if (next_ != nullptr && !(failure_ = file_->replace_by(*next_))) file_ = std::move(next_), begun_ = true;
+    return *(behind_ = std::make_unique<system::WriteBehind>(next));
+  }
+  begun_ = true;
+  return *(behind_ = std::make_unique<system::WriteBehind>(to_stdout() ? std::cout : *file_));
+}
+
+void OutputFile::keep_former() {
+  if (!format_->keeps_former || !is_file() || file_->is_new() || file_->was_empty() || begun_) return;
+  if (!std::exchange(kept_, true)) (void)file_->keep_as_old();
 }
 
 Result<void> OutputFile::rewrite(const Profile& profile, const WriteOptions& options) {
-  if (!is_file()) return write(profile, options);
-  system::Failure failure;
-  const std::unique_ptr<system::WrittenFile> next = file_->make_successor(failure);
-  if (next == nullptr) return system::cannot_write(path_, failure);
-  format_->write(profile, options, *next);
-  next->close();
-  if (!*next) {
-    next->remove();
-    return system::cannot_write(path_, next->failure());
-  }
-  if (failure = file_->replace_by(*next); failure) return system::cannot_write(path_, failure);
-  begun_ = true;
-  return {};
-}
-
-Result<void> OutputFile::write(const Profile& profile, const WriteOptions& options) {
   if (format_->write != nullptr) format_->write(profile, options, stream());
   return finish();
 }
 
+Result<void> OutputFile::write(const Profile& profile, const WriteOptions& options) {
+  Result<void> written = rewrite(profile, options);
+  if (written || !is_file() || format_->write == nullptr) return written;
+  return kept_elsewhere(profile, options);
+}
+
 Result<void> OutputFile::finish() {
   if (behind_ != nullptr) behind_->finish();
-  stream().flush();
-  if (!stream()) return incomplete();
-  return {};
+  if (next_ != nullptr) {
+    const std::unique_ptr<system::WrittenFile> next = std::move(next_);
+    next->close();
+    failure_ = next->failure();
+    if (!failure_) keep_former();
+    if (!failure_) failure_ = file_->replace_by(*next);
+    if (failure_) return discard(), incomplete();
+    begun_ = true;
+    return {};
+  }
+  std::ostream& out = behind_ != nullptr ? *behind_ : to_stdout() ? std::cout : *file_;
+  out.flush();
+  if (out) return {};
+  if (is_file() && behind_ == nullptr) out.clear();  // there may be room the next time
+  return incomplete();
+}
+
+Result<void> OutputFile::kept_elsewhere(const Profile& profile, const WriteOptions& options) const {
+  const std::string name = std::filesystem::path(path_).filename().string();
+  for (const std::string& folder : system::other_folders()) {
+    const std::unique_ptr<system::WrittenFile> file = system::WrittenFile::make_in(folder, name);
+    if (file == nullptr) continue;
+    format_->write(profile, options, *file);
+    file->close();
+    if (*file)
+      return Error{Cause::output, fmt::format("{} The profile is in {} instead.", incomplete().text, file->path())};
+    file->remove();
+  }
+  return incomplete();
 }
 
 Error OutputFile::incomplete() const {
-  if (!to_stdout()) return system::cannot_write(path_, file_->failure());
-  const Result<void> flushed = system::flush_standard_output("the output");
-  return flushed ? Error{Cause::output, "Cannot write all of the output."} : flushed.error();
+  if (to_stdout()) {
+    const Result<void> flushed = system::flush_standard_output("the output");
+    return flushed ? Error{Cause::output, "Cannot write all of the output."} : flushed.error();
+  }
+  Error error = system::cannot_write(path_, failure_ ? failure_ : file_->failure());
+  if (behind_ != nullptr && is_file()) error.text += " What was written of it until then can be read.";
+  return error;
 }
 
 }  // namespace luaspy

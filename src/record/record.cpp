@@ -96,18 +96,26 @@ class Recorder : public Recording {
       update_metadata(counts, false);
       if (!output_.is_raw()) failed_ = write();
     } else if (!writing_.is_busy()) {
-      if (!writing_.finish()) failed_ = output_.incomplete();
+      if (!writing_.finish() && !std::exchange(has_complained_, true)) {
+        progress_.clear();
+        say("luaspy: {} The recording goes on, and is written again.\n", output_.incomplete().text);
+      }
       update_metadata(counts, false);
-      writing_.start([this] { return write().has_value(); });
+      output_.keep_former();
+      writing_.start([this] { return rewrite().has_value(); });
     }
   }
   bool has_sources() const { return !options_.no_source && (output_.is_raw() || output_.format().carries_recording); }
+  WriteOptions write_options() const {
+    return {options_.shape.lines, options_.threads, options_.shape.mode, carried_bytes_.bytes()};
+  }
+  Result<void> rewrite() {
+    resolve_names();
+    return output_.rewrite(profile(), write_options());
+  }
   Result<void> write() {
     resolve_names();
-    if (output_.is_raw()) return output_.finish();
-    const WriteOptions write_options = {options_.shape.lines, options_.threads, options_.shape.mode,
-                                        carried_bytes_.bytes()};
-    return options_.every ? output_.rewrite(profile(), write_options) : output_.write(profile(), write_options);
+    return output_.is_raw() ? output_.finish() : output_.write(profile(), write_options());
   }
   void update_metadata(const LoopCounts& counts, bool complete) {
     describe_luas(tree_, about_);
@@ -133,7 +141,8 @@ class Recorder : public Recording {
   std::int64_t unheard_ = 0;
   std::int64_t every_ns_ = 0, next_ns_ = 0;  // 0: write only at the end
   system::Background writing_;
-  Result<void> failed_;  // to write
+  bool has_complained_ = false;  // that the file could not be written meanwhile
+  Result<void> failed_;          // to write
 };
 
 constexpr std::int64_t soon_ns = 500'000'000;  // too short a time to tell much about a program

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <utility>
@@ -25,6 +26,16 @@ bool is_in_proc(const std::string& path) {
   struct statfs status {};
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return ::statfs(folder.empty() ? "." : folder.c_str(), &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
+}
+
+std::string unforeseeable() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+// A name in the folder of `path` that nobody can foresee.
+std::string beside(const std::string& path) {
+  return (std::filesystem::path(path).parent_path() / fmt::format(".luaspy-{}.part", unforeseeable())).string();
 }
 
 struct Place {
@@ -98,9 +109,21 @@ bool WrittenFile::Buffer::close() {
   return false;
 }
 
-WrittenFile::WrittenFile(FileDescriptor file, std::string path, bool is_file, bool is_new)
-    : std::ostream(nullptr), buffer_(std::move(file)), path_(std::move(path)), is_file_(is_file), is_new_(is_new) {
+WrittenFile::WrittenFile(FileDescriptor file, std::string path, bool is_file, Origin origin)
+    : std::ostream(nullptr),
+      buffer_(std::move(file)),
+      path_(std::move(path)),
+      is_file_(is_file),
+      is_new_(origin != Origin::existed),
+      is_successor_(origin == Origin::successor) {
   rdbuf(&buffer_);
+  struct stat status {};
+  if (!is_new_ && is_file_) was_empty_ = ::fstat(buffer_.file().number(), &status) == 0 && status.st_size == 0;
+}
+
+WrittenFile::~WrittenFile() {
+  close();
+  if (is_successor_) ::unlink(path_.c_str());
 }
 
 std::unique_ptr<WrittenFile> WrittenFile::open(const std::string& path, std::string& why) {
@@ -118,7 +141,8 @@ std::unique_ptr<WrittenFile> WrittenFile::open(const std::string& path, std::str
     why = "it has just become another file";
     return nullptr;
   }
-  return std::unique_ptr<WrittenFile>(new WrittenFile(std::move(file), place.path, place.is_file, place.is_new));
+  return std::unique_ptr<WrittenFile>(
+      new WrittenFile(std::move(file), place.path, place.is_file, place.is_new ? Origin::made : Origin::existed));
 }
 
 void WrittenFile::truncate() {
@@ -131,25 +155,49 @@ void WrittenFile::close() {
   if (!buffer_.close()) setstate(std::ios::badbit);
 }
 
+std::unique_ptr<WrittenFile> WrittenFile::make_in(const std::string& folder, const std::string& name) {
+  const std::filesystem::path wanted(name);
+  std::string path = (std::filesystem::path(folder) /
+                      fmt::format("{}-{}{}", wanted.stem().string(), unforeseeable(), wanted.extension().string()))
+                         .string();
+  FileDescriptor file(::open(path.c_str(), append | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+  if (!file) return nullptr;
+  return std::unique_ptr<WrittenFile>(new WrittenFile(std::move(file), std::move(path), true, Origin::made));
+}
+
 std::unique_ptr<WrittenFile> WrittenFile::make_successor(Failure& failure) const {
-  std::random_device random;
-  const auto folder = std::filesystem::path(path_).parent_path();
-  std::string path = (folder / fmt::format(".luaspy-{:08x}{:08x}.part", random(), random())).string();
-  struct stat status {};
-  FileDescriptor file(::open(path.c_str(), append | O_CREAT | O_EXCL, 0600));
-  if (!file) {
-    failure = {errno};
-    return nullptr;
+  std::string path = beside(path_);
+  struct stat status {
+  }, own{};
+  FileDescriptor file(::open(path.c_str(), append | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+  failure = {file ? 0 : errno};
+  if (!file) return nullptr;
+  if (::fstat(buffer_.file().number(), &status) == 0 && ::fstat(file.number(), &own) == 0) {
+    // Whoever may not give it away keeps it, and the permissions are those of others then.
+    if (own.st_uid != status.st_uid || own.st_gid != status.st_gid)
+      (void)!::fchown(file.number(), status.st_uid, status.st_gid);
+    (void)::fchmod(file.number(), status.st_mode & 0777);
   }
-  if (::fstat(buffer_.file().number(), &status) == 0) (void)::fchmod(file.number(), status.st_mode & 0777);
-  return std::unique_ptr<WrittenFile>(new WrittenFile(std::move(file), std::move(path), true, true));
+  return std::unique_ptr<WrittenFile>(new WrittenFile(std::move(file), std::move(path), true, Origin::successor));
+}
+
+bool WrittenFile::may_be_written_here(const Failure& failure) const {
+  return (failure.code == EACCES || failure.code == EPERM) && has_its_path();
 }
 
 Failure WrittenFile::replace_by(WrittenFile& successor) {
-  if (::rename(successor.path_.c_str(), path_.c_str()) == 0) return {};
-  const Failure failure{errno};
-  ::unlink(successor.path_.c_str());
-  return failure;
+  if (::rename(successor.path_.c_str(), path_.c_str()) != 0) return {errno};
+  successor.path_ = path_;
+  successor.is_successor_ = false;
+  return {};
+}
+
+bool WrittenFile::keep_as_old() const {
+  const std::string old = path_ + ".old", link = beside(path_);
+  if (::link(path_.c_str(), link.c_str()) != 0) return ::rename(path_.c_str(), old.c_str()) == 0;  // no links there
+  const bool kept = ::rename(link.c_str(), old.c_str()) == 0;
+  ::unlink(link.c_str());  // rename(2) leaves it if both were one file
+  return kept;
 }
 
 bool WrittenFile::has_its_path() const {
@@ -163,14 +211,34 @@ void WrittenFile::remove() {
   if (is_file_ && (!buffer_.file() || has_its_path())) ::unlink(path_.c_str());
 }
 
+std::vector<std::string> other_folders() {
+  std::vector<std::string> folders;
+  const char* const temporary = std::getenv("TMPDIR");
+  folders.emplace_back(temporary != nullptr && *temporary == '/' ? temporary : "/tmp");
+  if (const char* const home = std::getenv("HOME"); home != nullptr && *home == '/') folders.emplace_back(home);
+  folders.emplace_back("/var/tmp");
+  folders.emplace_back("/dev/shm");
+  return folders;
+}
+
 Result<void> write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
   std::string why;
   const std::unique_ptr<WrittenFile> file = WrittenFile::open(path, why);
   if (file == nullptr) return Error{Cause::output, fmt::format("Cannot write {}: {}.", path, why)};
-  if (file->is_file()) file->truncate();
-  write(*file);
-  file->close();
-  if (!*file) return cannot_write(path, file->failure());
+  Failure failure;
+  const std::unique_ptr<WrittenFile> successor = file->is_file() ? file->make_successor(failure) : nullptr;
+  if (failure && !file->may_be_written_here(failure)) {
+    if (file->is_new()) file->remove();
+    return cannot_write(path, failure);
+  }
+  WrittenFile& out = successor != nullptr ? *successor : *file;
+  if (successor == nullptr && file->is_file()) out.truncate();
+  write(out);
+  out.close();
+  failure = out.failure();
+  if (!failure && successor != nullptr) failure = file->replace_by(*successor);
+  if (failure && file->is_new()) file->remove();
+  if (failure) return cannot_write(path, failure);
   return {};
 }
 

@@ -4,11 +4,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -74,6 +76,97 @@ TEST_CASE("a file is replaced as a whole, and nothing else is written", "[unit]"
     write(path, "by somebody else");
   }
   CHECK(text_of(victim) == "untouched");
+}
+
+TEST_CASE("what was there stays until what replaces it is whole", "[unit]") {
+  const Scratch folder;
+  const std::string path = folder("profile");
+  write(path, "before");
+  const auto fails = [](const Result<void>& written) {
+    CHECK(!written);
+    CHECK(written.error().cause == Cause::output);
+  };
+  // The limit is for all files of this process. SIGXFSZ would end it.
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{1, before.rlim_max};
+  OutputFile output = opened(path), fresh = opened(folder("fresh"));
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &none) == 0);
+  const Result<void> written = output.write(sample_profile(), {}), rewritten = output.rewrite(sample_profile(), {}),
+                     of_fresh = fresh.write(sample_profile(), {}),
+                     of_text = system::write_file(path, [](std::ostream&out) { out << "more than a byte"; });
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, ignored);
+  for (const Result<void>& each : {written, rewritten, of_fresh, of_text}) fails(each);
+  CHECK(text_of(path) == "before");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a profile for which there is no room is kept elsewhere", "[unit]") {
+  const Scratch folder, other;
+  const std::string gone = folder("gone");
+  const char* const temporary = std::getenv("TMPDIR");
+  const std::string former = temporary != nullptr ? temporary : "";
+  std::filesystem::create_directory(gone);
+  OutputFile output = opened(gone + "/profile.folded");
+  std::filesystem::remove_all(gone);
+  REQUIRE(::setenv("TMPDIR", other("").c_str(), 1) == 0);
+  const Result<void> written = output.write(sample_profile(), {});
+  if (former.empty()) ::unsetenv("TMPDIR");
+  else ::setenv("TMPDIR", former.c_str(), 1);
+  REQUIRE(!written);
+  CHECK(written.error().cause == Cause::output);
+  REQUIRE(other.files() == 1);
+  const std::string kept = std::filesystem::directory_iterator(other(""))->path().string();
+  CHECK_THAT(written.error().text, Catch::Contains("The profile is in ") && Catch::Contains("/profile-") &&
+                                       Catch::Contains(".folded instead."));
+  CHECK_THAT(written.error().text, Catch::Contains(std::filesystem::path(kept).filename().string()));
+  CHECK(text_of(kept) == folded());
+  CHECK(std::filesystem::status(kept).permissions() == std::filesystem::perms{0600});
+}
+
+TEST_CASE("a recording that is replaced stays as the old one", "[unit]") {
+  const Scratch folder;
+  const std::string format = GENERATE("raw", "flamegraph", "folded"), path = folder("profile"), old = path + ".old";
+  INFO(format);
+  write(path, "first");
+  write(folder("empty"), "");
+  for (const char* const name : {"profile", "empty", "new"}) {
+    Result<OutputFile> output = OutputFile::open({folder(name), format, ""});
+    REQUIRE(output);
+    std::ostream& out = format == "raw" ? output->stream_behind() : output->stream();
+    CHECK(text_of(folder(name)) == (format != "raw" && std::string(name) == "profile" ? "first" : ""));
+    out << "second";
+    REQUIRE(output->finish());
+    CHECK(text_of(folder(name)) == "second");
+  }
+  const bool keeps = format != "folded";
+  CHECK(std::filesystem::exists(old) == keeps);
+  if (keeps) CHECK(text_of(old) == "first");
+  CHECK(folder.files() == (keeps ? 4 : 3));  // no other .old
+  // The next one replaces that.
+  OutputFile again = std::move(*OutputFile::open({path, format, ""}));
+  for (int round = 0; round < 2; ++round) {
+    again.stream() << "third";
+    REQUIRE(again.finish());
+  }
+  CHECK(text_of(path) == "third");
+  if (keeps) CHECK(text_of(old) == "second");
+}
+
+TEST_CASE("a link that lies where the old one goes is replaced, not followed", "[unit]") {
+  const Scratch folder;
+  const std::string path = folder("profile"), victim = folder("victim");
+  write(path, "first");
+  write(victim, "untouched");
+  std::filesystem::create_symlink(victim, path + ".old");
+  OutputFile output = std::move(*OutputFile::open({path, "raw", ""}));
+  output.stream_behind() << "second";
+  REQUIRE(output.finish());
+  CHECK(text_of(victim) == "untouched");
+  CHECK(!std::filesystem::is_symlink(path + ".old"));
+  CHECK(text_of(path + ".old") == "first");
 }
 
 TEST_CASE("one's own link is followed, and stays", "[unit]") {
