@@ -17,6 +17,7 @@
 #include "base/say.h"
 #include "output/output_file.h"
 #include "output/print_text.h"
+#include "recording/await_command.h"
 #include "recording/carried_recording.h"
 #include "recording/metadata_of_target.h"
 #include "recording/recording.h"
@@ -234,7 +235,8 @@ Result<int> alloc(const AllocOptions& asked) {
   if (!opened) return opened.error();
   std::optional<OutputFile>& output = *opened;
   const auto run = [&]() -> Result<int> {
-    Result<ProcessTree> tree = ProcessTree::open(options.target, {}, options.subprocesses);
+    Result<ProcessTree> tree = ProcessTree::open(with_output_kept(options.target, options.output), {},
+                                                 options.subprocesses);
     if (!tree) return tree.error();
     if (!tree->target().launched()) {
       if (const Result<void> lua = tree->check_lua(); !lua) return lua.error();
@@ -250,7 +252,7 @@ Result<int> alloc(const AllocOptions& asked) {
     else if (shows) printed = print_text(recorder.text(counts));
     if (shows && output && written && !output->to_stdout())
       say("  written: {}\n  next: {}\n", output->path(), output->next_step());
-    const int status = tree->wait_for_exit();
+    const int status = await_command(*tree, options.end_command);
     if (!sampled) return sampled.error();
     if (!written) return written.error();
     if (!printed) return printed.error();

@@ -22,6 +22,7 @@ struct AllocOptions {
   bool threads = false;       // folded, svg: a root frame for each thread
   bool types = false;         // an innermost frame for what is allocated
   bool internals = false;     // places in the Lua core are shown (fold_internals())
+  bool end_command = false;   // a launched command is asked to end when the recording does
   bool subprocesses = false;  // the target's descendants that run Lua, too
 };
 

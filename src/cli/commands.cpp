@@ -26,6 +26,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   record.add_option("-d,--duration", options.duration, "Seconds to record (until Ctrl-C or its end)")
       ->check(positive())
       ->option_text("SECONDS");
+  add_end_command(record, options.end_command);
   add_max_stopped(record, options.max_stopped);
   add_always_stop(record, options.always_stop);
   add_output(record, options.output, options.format, std::string(formats().front().name));
@@ -226,6 +227,7 @@ void add_alloc(CLI::App& app, AllocOptions& options) {
   alloc.add_option("-d,--duration", options.duration, "Seconds to record (until Ctrl-C or its end)")
       ->check(positive())
       ->option_text("SECONDS");
+  add_end_command(alloc, options.end_command);
   alloc.add_option("--max-cost", options.max_cost, "How much of the program's time this may take (3)")
       ->check(number(0.1, 50))
       ->option_text("PERCENT");

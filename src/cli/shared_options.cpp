@@ -33,6 +33,12 @@ void add_target(CLI::App& command, TargetOptions& target) {
   for (CLI::Option* const running : {pid, name}) running->excludes(words), words->excludes(running);
 }
 
+void add_end_command(CLI::App& command, bool& end_command) {
+  command.add_flag("--end-command", end_command, "End the command too, when the recording ends (SIGTERM)")
+      ->option_text(" ")
+      ->needs(command.get_option("command"));
+}
+
 CLI::Option* add_core(CLI::App& command, std::string& core, std::string& executable, std::string& root) {
   CLI::Option* const option = command
                                   .add_option("--core", core,

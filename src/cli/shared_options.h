@@ -16,6 +16,7 @@ namespace luaspy {
 // Options for a target that is already running. Returns both, because other options exclude them.
 std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target);
 void add_target(CLI::App& command, TargetOptions& target);
+void add_end_command(CLI::App& command, bool& end_command);
 // A core file, with where its program and its libraries are now. Returns --core.
 CLI::Option* add_core(CLI::App& command, std::string& core, std::string& executable, std::string& root);
 void add_debuginfod(CLI::App& command, TargetOptions& target);

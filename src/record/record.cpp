@@ -15,6 +15,7 @@
 #include "base/why_empty.h"
 #include "output/output_file.h"
 #include "output/summary.h"
+#include "recording/await_command.h"
 #include "recording/carried_recording.h"
 #include "recording/metadata_of_target.h"
 #include "recording/recording.h"
@@ -224,7 +225,8 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   };
   // Nothing is started before it is known that the output can be written.
   const auto before_start = [&](pid_t pid) { return open_output(options.target.command.front(), pid); };
-  Result<ProcessTree> opened = ProcessTree::open(options.target, sampler_options, options.subprocesses, before_start);
+  const TargetOptions target = with_output_kept(options.target, options.output);
+  Result<ProcessTree> opened = ProcessTree::open(target, sampler_options, options.subprocesses, before_start);
   if (!opened) {
     if (output) output->discard();
     return opened.error();
@@ -259,7 +261,7 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   if (counts.target_ended) say("{}", survivors_text(tree));
   if (!shows) output->discard();
   system::hold_end_at_once(false);
-  const int status = tree.wait_for_exit();
+  const int status = await_command(tree, options.end_command);
   if (!ran) return ran.error();
   if (!written) return written.error();
   const Error& why = refused ? cause : nothing;

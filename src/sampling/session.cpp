@@ -47,7 +47,7 @@ Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, con
     return std::unique_ptr<Session>(new Session(std::move(*process), sampler, false));
   }
   if (options.debuginfod) fetch_debug_files_later();  // the command will not wait for them
-  system::Launch child(options.command);
+  system::Launch child(options.command, options.output_to_errors);
   Result<Process> process = child.pid() > 0 ? Process::open(child.pid())
                                             : Error{Cause::command_not_started, "Cannot start a process."};
   if (process && before_start) {

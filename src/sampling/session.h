@@ -19,6 +19,7 @@ namespace luaspy {
 struct TargetOptions {
   int pid = 0;  // 0: launch `command`
   std::vector<std::string> command;
+  bool output_to_errors = false;  // the command's standard output is luaspy's standard error
   // any: --pid auto, the only process that runs Lua. name: --name. main.cpp turns them into a pid
   // (choose_target.h) before a command sees them.
   bool any = false;

@@ -13,7 +13,7 @@ namespace luaspy::system {
 
 // The child execs when its pipe `go` is closed. Its end of `answer` closes by itself at a
 // successful exec, and carries errno after a failed one.
-Launch::Launch(const std::vector<std::string>& command) {
+Launch::Launch(const std::vector<std::string>& command, bool output_to_errors) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -32,7 +32,7 @@ Launch::Launch(const std::vector<std::string>& command) {
   char nothing = 0;
   while (::read(wait_end.number(), &nothing, 1) < 0 && errno == EINTR) {
   }
-  ::execvp(arguments[0], arguments.data());
+  if (!output_to_errors || ::dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) ::execvp(arguments[0], arguments.data());
   const int code = errno;
   (void)!::write(error_end.number(), &code, sizeof code);
   ::_exit(127);
@@ -56,6 +56,8 @@ Failure Launch::start() {
   ::waitpid(pid_, nullptr, 0);
   return {code};
 }
+
+void ask_to_end(pid_t child) { ::kill(child, SIGTERM); }
 
 std::optional<std::string> output_of(const std::vector<std::string>& command) {
   std::vector<char*> arguments;

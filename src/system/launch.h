@@ -17,7 +17,8 @@ namespace luaspy::system {
 // with this object, and the command is never executed.
 class Launch {
  public:
-  explicit Launch(const std::vector<std::string>& command);
+  // `output_to_errors`: what the command writes to standard output goes to standard error.
+  explicit Launch(const std::vector<std::string>& command, bool output_to_errors = false);
   ~Launch();
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
@@ -31,6 +32,9 @@ class Launch {
   Failure failure_;
   FileDescriptor go_, answer_;
 };
+
+// Sends SIGTERM to a child that has not been waited for.
+void ask_to_end(pid_t child);
 
 // Runs a program to its end, without input. What it wrote to its standard output; nullopt if it could
 // not be started, or is known to have failed. The rest of what it writes is discarded.

@@ -725,10 +725,44 @@ TEST_CASE("a launched command outlives the recording", "[commands]") {
   luaspy.read_until("READY");
   luaspy.await("the summary", [&] { return read_file(folder.path("errors")).find("written:") != std::string::npos; });
   CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 10);
+  const std::string still = "process [0-9]+ is still running; luaspy ends when it does \\(--end-command ends it\\)";
+  luaspy.await("what it waits for",
+               [&] { return std::regex_search(read_file(folder.path("errors")), std::regex(still)); });
   CHECK(luaspy.alive());  // waits for its command, which still works
   folder.write("go", "");
   luaspy.read_until("END");
   CHECK(luaspy.wait() == 9);
+}
+
+TEST_CASE("a command is ended with its recording if that is asked for", "[commands]") {
+  const Folder folder;
+  for (const char* const command : {"record", "alloc"}) {
+    const std::string output = folder.path(std::string(command) + ".folded");
+    const Finished ended = luaspy(Words{command, "-d", "0.5", "--end-command", "-o", output, "--"} +
+                                  lua({workload("spin.lua"), "plain"}));
+    check(ended, 0, "process [0-9]+ is asked to end");
+    CHECK(std::filesystem::exists(output));
+  }
+  // A command that has something to say has its own status.
+  const Finished traps = luaspy({"record", "--mode", "native", "-d", "0.5", "--end-command", "-o",
+                                 folder.path("a.folded"), "--", "/bin/sh", "-c",
+                                 "trap 'exit 7' TERM; while :; do :; done"});
+  CHECK(traps.status == 7);
+  CHECK(luaspy({"record", "--end-command", "--pid", "1"}).err ==
+        "luaspy: --end-command needs a command (luaspy record --help)\n");
+}
+
+TEST_CASE("what a command writes is not in a profile that goes to standard output", "[commands]") {
+  for (const char* const command : {"record", "alloc"}) {
+    const Finished finished = luaspy(
+        Words{command, "-f", "folded", "-o", "-", "--"} +
+        lua({"-e",
+             "local t = os.clock() repeat local made = {} until os.clock() - t > 0.5 print('from the command')"}));
+    check(finished, 0, "what the command writes there goes to standard error\n");
+    CHECK(std::regex_match(finished.out, std::regex("([^\\n]+ [0-9]+\\n)+")));
+    CHECK(finished.out.find("from the command") == std::string::npos);
+    CHECK(finished.err.find("from the command\n") != std::string::npos);
+  }
 }
 
 TEST_CASE("signals end the recording and write it", "[commands]") {
