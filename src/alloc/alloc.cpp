@@ -18,6 +18,7 @@
 #include "output/output_file.h"
 #include "output/print_text.h"
 #include "recording/await_command.h"
+#include "profile/amount_text.h"
 #include "recording/carried_recording.h"
 #include "recording/metadata_of_target.h"
 #include "recording/recording.h"
@@ -85,8 +86,8 @@ class Recorder : public AllocationSink {
       program_ns_ += 200'000'000;
     }
     if (progress_.is_due())
-      progress_.show(
-          fmt::format("{:.0f} s, {} samples", static_cast<double>(counts.duration_ns) / 1e9, counts.samples));
+      progress_.show(fmt::format("{:.0f} s, {}", static_cast<double>(counts.duration_ns) / 1e9,
+                                 count_of(counts.samples, "sample")));
   }
 
   Result<void> finish(bool writes) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "output/summary.h"
@@ -72,10 +74,10 @@ std::string alloc_text(const AllocationCounts& counts, const AllocationTypes& ty
   text += fmt::format("By bytes:\n{}\n", hottest_text(bytes, mode));
   text += fmt::format("By count:\n{}\n", hottest_text(objects, mode));
   text += types_text(types) + '\n';
-  text += fmt::format(
-      "luaspy: {:.1f} s, {} {}, {}/s; {} samples: by chance, a share is off by {:.1f} points at most (95 %)\n", seconds,
-      counts.shares_cpu ? "at least" : "some", amount_text(whole(counts.bytes), Unit::bytes),
-      amount_text(whole(counts.bytes / std::max(seconds, 1e-9)), Unit::bytes), counts.samples, points);
+  text += fmt::format("luaspy: {:.1f} s, {} {}, {}/s; {}: by chance, a share is off by {:.1f} points at most (95 %)\n",
+                      seconds, counts.shares_cpu ? "at least" : "some", amount_text(whole(counts.bytes), Unit::bytes),
+                      amount_text(whole(counts.bytes / std::max(seconds, 1e-9)), Unit::bytes),
+                      count_of(counts.samples, "sample"), points);
   if (counts.shares_cpu)
     text +=
         "  doubtful: luaspy and the program have one CPU together. Allocations that were soon freed are seen less "
@@ -86,11 +88,13 @@ std::string alloc_text(const AllocationCounts& counts, const AllocationTypes& ty
   text += fmt::format("  cost: some {:.1f} % of the program's time\n",
                       share(static_cast<double>(counts.spent_ns), static_cast<double>(counts.duration_ns)));
   if (counts.refused) text += fmt::format("  not all: {}\n", counts.refused->text);
-  if (counts.cut + counts.frees + counts.unread != 0)
-    text += fmt::format(
-        "  no samples: {} because the collector freed for too long, {} because the program allocated no more, {} "
-        "unreadable\n",
-        counts.frees, counts.cut, counts.unread);
+  std::string_view separator = "  no samples: ";
+  for (const auto& [count, why] :
+       {std::pair{counts.frees, "because the collector freed for too long"},
+        std::pair{counts.cut, "because the program allocated no more"}, std::pair{counts.unread, "unreadable"}}) {
+    if (count != 0) text += fmt::format("{}{} {}", std::exchange(separator, ", "), count, why);
+  }
+  if (separator == ", ") text += '\n';
   return text;
 }
 

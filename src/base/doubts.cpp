@@ -15,7 +15,9 @@ bool is_above(std::int64_t part, std::int64_t of, int percent) { return of >= fe
 
 double share(std::int64_t part, std::int64_t of) { return 100 * static_cast<double>(part) / static_cast<double>(of); }
 
+// `pid` 0: it may have ended long before anybody reads this.
 std::string request(std::int64_t pid) {
+  if (pid == 0) return "if it runs for some seconds, please run `luaspy doctor` on it meanwhile and send us its report";
   return fmt::format("please run `luaspy doctor --pid {}` while it runs and send us its report", pid);
 }
 
@@ -25,15 +27,21 @@ LossCounts unwanted(LossCounts losses) {
   return losses;
 }
 
-// Most of what was lost came too late: what helps is known.
-bool are_late(const LossCounts& losses) {
-  const std::int64_t late = losses[static_cast<std::size_t>(Loss::late)];
-  return late * 2 > std::accumulate(losses.begin(), losses.end(), std::int64_t{0});
+// Whether most of what was lost is of this kind.
+bool are_mostly(Loss kind, const LossCounts& losses) {
+  const std::int64_t of_kind = losses[static_cast<std::size_t>(kind)];
+  return of_kind * 2 > std::accumulate(losses.begin(), losses.end(), std::int64_t{0});
 }
 
-std::string lower_rate(double rate) {
+// What helps against these losses; "" if that is not known. At a high rate, a look is often not over when the next one
+// is due, whatever is lost by that.
+std::string remedy(const LossCounts& losses, double rate) {
+  constexpr double high_rate = 500;  // Hz
   const std::string than = rate > 0 ? fmt::format(" than {:g} Hz", rate) : "";
-  return "luaspy got no CPU in time, as the machine is busy: a lower --rate" + than + " loses fewer";
+  if (are_mostly(Loss::late, losses))
+    return "luaspy got no CPU in time, as the machine is busy: a lower --rate" + than + " loses fewer";
+  if (are_mostly(Loss::refused, losses)) return "another process traces the threads, or luaspy has lost the right to";
+  return rate > high_rate ? "a lower --rate" + than + " loses fewer" : "";
 }
 
 }  // namespace
@@ -68,7 +76,9 @@ std::optional<std::string> coverage_doubt(const DoubtFacts& facts) {
                         static_cast<double>(facts.cpu.unknown_ns) / 1e9);
   if (const std::string lost = losses_text(facts.losses); lost != losses_text({}))
     text += fmt::format("; looks without a sample: {}", lost);
-  if (are_late(unwanted(facts.losses))) text += "; " + lower_rate(facts.rate);
+  if (facts.losses != LossCounts{}) {
+    if (const std::string helps = remedy(unwanted(facts.losses), facts.rate); !helps.empty()) text += "; " + helps;
+  }
   return text;
 }
 
@@ -125,7 +135,7 @@ std::vector<std::string> doubts(const DoubtFacts& facts) {
     const std::string text = fmt::format(
         "{:.0f} % of the ticks were lost ({}): what ran then may differ from what the samples show",
         share(lost, facts.samples + lost), losses_text(losses));
-    if (are_late(losses)) all.push_back(text + "; " + lower_rate(facts.rate));
+    if (const std::string helps = remedy(losses, facts.rate); !helps.empty()) all.push_back(text + "; " + helps);
     else add(text);
   }
   return all;

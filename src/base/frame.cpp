@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
 
 #include "base/sample.h"
@@ -23,9 +24,14 @@ std::string describe(const Frame& frame, bool lines) {
   switch (frame.kind) {
     case Frame::Kind::lua: {
       const int line = lines ? frame.line : frame.line_defined;
-      if (line <= 0) return fmt::format("{} ({})", frame.name, frame.file);
+      // Lua's own names of chunks are in parentheses already: "(command line)", "(load)".
+      const bool has_own = frame.file.size() > 2 && frame.file.starts_with('(') && frame.file.ends_with(')') &&
+                           frame.file.find(')') + 1 == frame.file.size();
+      const std::string_view file = has_own ? std::string_view(frame.file).substr(1, frame.file.size() - 2)
+                                            : std::string_view(frame.file);
+      if (line <= 0) return fmt::format("{} ({})", frame.name, file);
       const std::string twin = frame.twin != 0 ? fmt::format("#{}", frame.twin) : std::string();
-      return fmt::format("{} ({}:{}{}{})", frame.name, frame.file, lines && frame.line_is_near ? "~" : "", line, twin);
+      return fmt::format("{} ({}:{}{}{})", frame.name, file, lines && frame.line_is_near ? "~" : "", line, twin);
     }
     case Frame::Kind::c:
       return frame.name + " [C]";

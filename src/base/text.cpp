@@ -97,7 +97,7 @@ std::string quoted(std::string_view text, std::uint64_t whole) {
     else result += consume_printable(text);
   }
   result += '"';
-  if (is_cut) result += fmt::format("… ({} bytes)", whole);
+  if (is_cut) result += fmt::format("…({} bytes)", whole);
   return result;
 }
 

@@ -182,8 +182,9 @@ std::string ValueText::proto_text(Address proto) {
   const std::optional<FunctionPlace> place = lua_.place(memory_, proto);
   if (!place) return "function ?";
   const std::string file = chunk_name(place->source);
-  if (place->is_main) return fmt::format("main chunk ({})", file);
-  if (place->line_defined != 0) return fmt::format("function ({}:{})", file, place->line_defined);
+  const bool is_main = place->is_main;
+  if (is_main || place->line_defined != 0)
+    return describe({Frame::Kind::lua, is_main ? "main chunk" : "function", file, place->line_defined}, false);
   const std::string name = names_.loaded_name({lua_, G_, memory_}, proto);
   return !name.empty() ? fmt::format("function {}", name) : fmt::format("function ({})", file);
 }

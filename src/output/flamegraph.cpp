@@ -165,7 +165,7 @@ Facts facts_of(const Profile& profile) {
   facts.emplace_back("Samples",
                      fmt::format("{} of {} thread{}{}", profile.samples(), profile.threads().size(),
                                  profile.threads().size() == 1 ? "" : "s",
-                                 profile.idle() == 0 ? "" : fmt::format("; asleep at {} ticks", profile.idle())));
+                                 profile.idle() == 0 ? "" : "; asleep at " + count_of(profile.idle(), "tick")));
   if (about.unit != Unit::nanoseconds) facts.emplace_back("Total", amount_text(profile.weight(), about.unit));
   if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())
     facts.emplace_back("Lua heap", heap);

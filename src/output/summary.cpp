@@ -26,8 +26,8 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
   const Metadata& about = profile.about;
   if (stops.count() != 0) {
     fmt::format_to(out,
-                   "  luaspy paused a thread for {:.0f} µs to look at it, for more than {:.0f} µs once in 100 times: "
-                   "{:.1f} ms in total, {:.2f} % of the time\n",
+                   "  luaspy paused a thread for {:.0f} µs to look at it (99th percentile: {:.0f} µs): {:.1f} ms in "
+                   "total, {:.2f} % of the time\n",
                    static_cast<double>(stops.quantile_ns(0.5)) / 1e3,
                    static_cast<double>(stops.quantile_ns(0.99)) / 1e3, static_cast<double>(stops.total_ns()) / 1e6,
                    percent(stops.total_ns(), about.duration_ns));
@@ -36,6 +36,17 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
     fmt::format_to(out, "  rate lowered to {:.{}f} Hz so that no thread is paused for more than {:g} % of the time\n",
                    ticks_a_second, ticks_a_second < 10 ? 1 : 0, about.max_stopped);
   }
+}
+
+// With fewer samples, a share is off by 10 points and more by chance (two standard deviations of a half).
+void add_few(const Profile& profile, Text out) {
+  constexpr std::int64_t few = 100;
+  constexpr double much_higher = 2000, least_times = 4;  // Hz
+  const double rate = profile.about.rate;
+  if (profile.samples() == 0 || profile.samples() >= few || rate <= 0 || rate * least_times > much_higher) return;
+  fmt::format_to(out,
+                 "  few samples: shares may be off by {:.0f} points by chance; -r {:g} takes {:.0f} times as many\n",
+                 100 / std::sqrt(static_cast<double>(profile.samples())), much_higher, much_higher / rate);
 }
 
 void add_coverage(const Metadata& about, Text out) {
@@ -81,7 +92,9 @@ void add_losses(const Profile& profile, Text out) {
   for (std::size_t i = 1; i < loss_count; ++i) {
     const auto loss = static_cast<Loss>(i);
     if (profile.losses(loss) == 0) continue;
-    fmt::format_to(out, "{}{} {} ({})", separator, profile.losses(loss), name(loss), meaning(loss));
+    LossCounts one{};
+    one[i] = profile.losses(loss);
+    fmt::format_to(out, "{}{} ({})", separator, losses_text(one), meaning(loss));
     separator = ", ";
   }
   fmt::format_to(out, "; {:.1f} % of all looks\n",
@@ -115,7 +128,7 @@ std::string hottest_text(const Profile& profile, Mode mode) {
   const By by = usual_by(profile.about.unit);
   const std::vector<Cost> all = costs(profile, functions, by);
   const std::int64_t whole = total_cost(profile, by);
-  std::vector<std::uint32_t> order = most_expensive(all);
+  std::vector<std::uint32_t> order = most_expensive(all, functions);
   // Functions of equal cost are ordered by name.
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
     return std::tie(all[b].own, all[b].total, functions.texts[a]) <
@@ -175,14 +188,15 @@ std::string summary_text(const Profile& profile) {
   const Text out(text);
   for (const std::string& doubt : doubts(profile.doubt_facts())) fmt::format_to(out, "doubtful: {}\n  ", doubt);
   const bool of_time = about.unit == Unit::nanoseconds;
-  fmt::format_to(out, "{:.1f} s, {}{}{} sample{} of {} thread{}; looked {:.1f} times a second{}{}\n", seconds,
-                 of_time ? "" : amount_text(profile.weight(), about.unit), of_time ? "" : " in ", profile.samples(),
-                 profile.samples() == 1 ? "" : "s", profile.threads().size(), profile.threads().size() == 1 ? "" : "s",
-                 ticks_a_second, about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
+  fmt::format_to(out, "{:.1f} s, {}{}{} of {}; looked {:.1f} times a second{}{}\n", seconds,
+                 of_time ? "" : amount_text(profile.weight(), about.unit), of_time ? "" : " in ",
+                 count_of(profile.samples(), "sample"),
+                 count_of(static_cast<std::int64_t>(profile.threads().size()), "thread"), ticks_a_second,
+                 about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
   if (about.allocations != 0)
-    fmt::format_to(out,
-                   "  {} samples of allocations, too, in turns: {:.1f} s for these, {:.1f} s for the samples of time\n",
-                   about.allocations, seconds - looked_s, looked_s);
+    fmt::format_to(out, "  {} of allocations, too, in turns: {:.1f} s for these, {:.1f} s for the samples of time\n",
+                   count_of(about.allocations, "sample"), seconds - looked_s, looked_s);
+  if (of_time) add_few(profile, out);
   if (of_time) add_coverage(about, out);
   add_stops(profile, ticks_a_second, out);
   if (profile.quality().stacks != 0) add_doings(profile, out);
@@ -191,12 +205,12 @@ std::string summary_text(const Profile& profile) {
   if (profile.quality().stacks != 0) add_quality(profile.quality(), out);
   add_losses(profile, out);
   if (profile.idle() != 0)
-    fmt::format_to(out, "  asleep: at {} tick{} a thread slept, which is no sample (--idle makes it one)\n",
-                   profile.idle(), profile.idle() == 1 ? "" : "s");
+    fmt::format_to(out, "  asleep: at {} a thread slept, which is no sample (--idle makes it one)\n",
+                   count_of(profile.idle(), "tick"));
   if (profile.waiting() != 0) {
     const std::int64_t could_run = profile.waiting() + profile.quality().stacks + profile.total_losses();
-    fmt::format_to(out, "  waited for a CPU at {} ticks, {:.0f} % of the ticks at which a thread could have run\n",
-                   profile.waiting(), percent(profile.waiting(), could_run));
+    fmt::format_to(out, "  waited for a CPU at {}, {:.0f} % of the ticks at which a thread could have run\n",
+                   count_of(profile.waiting(), "tick"), percent(profile.waiting(), could_run));
   }
   return text;
 }

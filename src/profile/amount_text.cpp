@@ -45,6 +45,10 @@ std::string cost_text(std::int64_t cost, By by, Unit unit) {
   return unit == Unit::objects ? grouped(cost) : amount_text(cost, unit);
 }
 
+std::string count_of(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string_view cost_heading(By by, Unit unit) {
   constexpr std::array<std::string_view, unit_count> headings = {"Time", "Bytes", "Objects"};
   return by == By::samples ? "Samples" : headings[static_cast<std::size_t>(unit)];

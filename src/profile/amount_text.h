@@ -18,4 +18,7 @@ std::string cost_text(std::int64_t cost, By by, Unit unit);
 // That heading: "Samples", "Time", "Bytes", "Objects".
 std::string_view cost_heading(By by, Unit unit);
 
+// "1 sample", "2 samples".
+std::string count_of(std::int64_t count, std::string_view noun);
+
 }  // namespace luaspy

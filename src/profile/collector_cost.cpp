@@ -1,6 +1,7 @@
 #include "profile/collector_cost.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -74,8 +75,9 @@ CollectorCost collector_cost(const Profile& time, const Profile& bytes, By by, M
     rows[i].function = i;
     if (rows[i].total_bytes > 0) result.rows.push_back(rows[i]);
   }
-  std::ranges::stable_sort(result.rows, [](const CollectorCost::Row& a, const CollectorCost::Row& b) {
-    return std::tie(a.own_time, a.own_bytes, a.total_bytes) > std::tie(b.own_time, b.own_bytes, b.total_bytes);
+  std::ranges::stable_sort(result.rows, std::greater(), [&](const CollectorCost::Row& row) {
+    const bool carries = is_carrier(result.functions.functions[row.function], row.own_bytes > 0);
+    return std::tuple(row.own_time, row.own_bytes, !carries, row.total_bytes);
   });
   return result;
 }

@@ -1,6 +1,7 @@
 #include "profile/function_table.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
@@ -65,12 +66,14 @@ double percent(std::int64_t part, std::int64_t of) {
   return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of);
 }
 
-std::vector<std::uint32_t> most_expensive(const std::vector<Cost>& costs) {
+std::vector<std::uint32_t> most_expensive(const std::vector<Cost>& costs, const FunctionTable& functions) {
   std::vector<std::uint32_t> order(costs.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    return std::tie(costs[a].own, costs[a].total) > std::tie(costs[b].own, costs[b].total);
-  });
+  const auto key = [&](std::uint32_t function) {
+    const Cost& of = costs[function];
+    return std::tuple(of.own, !is_carrier(functions.functions[function], of.own != 0), of.total);
+  };
+  std::ranges::stable_sort(order, std::greater(), key);
   return order;
 }
 

@@ -43,8 +43,14 @@ std::int64_t cost(const Profile::Amount& amount, By by);
 std::int64_t total_cost(const Profile& profile, By by);
 double percent(std::int64_t part, std::int64_t of);
 
-// Indexes of `costs`, most expensive first: by their own cost, then by their total cost.
-std::vector<std::uint32_t> most_expensive(const std::vector<Cost>& costs);
+// Native functions say little of a program while they do nothing themselves: an event loop, main(). Tables that are
+// ordered by own cost list them last among the rows without any.
+constexpr bool is_carrier(const Frame& frame, bool has_own_cost) {
+  return !has_own_cost && (frame.kind == Frame::Kind::native || frame.kind == Frame::Kind::kernel);
+}
+
+// Indexes of `costs`, most expensive first: by their own cost, then carriers last, then by their total cost.
+std::vector<std::uint32_t> most_expensive(const std::vector<Cost>& costs, const FunctionTable& functions);
 
 // The line of a frame in its file: the line being executed if that was recorded, else the line
 // where the function is defined; 0 if neither is known.

@@ -129,9 +129,12 @@ void Profile::resolve_names() {
   }
 }
 
+// One that was recorded for a moment may have ended by itself, before anybody can look at it again.
 DoubtFacts Profile::doubt_facts() const {
+  constexpr std::int64_t moment_ns = 2'000'000'000;
+  const std::int64_t pid = about.duration_ns < moment_ns ? 0 : about.pid;
   return {
-      about.pid, about.lua_mapped || !about.luas.empty(), samples_, quality_, losses_, about.cpu, about.sampled_cpu_ns,
+      pid,       about.lua_mapped || !about.luas.empty(), samples_, quality_, losses_, about.cpu, about.sampled_cpu_ns,
       about.rate};
 }
 

@@ -63,9 +63,9 @@ std::string end_text(const Recording& recording, const RecordOptions& options, c
   const auto a_second = static_cast<std::int64_t>(
       std::llround(counts.bytes * 1e9 / static_cast<double>(std::max<std::int64_t>(counts.duration_ns, 1))));
   text += fmt::format(
-      "  allocations: {} {}/s, {} samples: by chance, a share of the bytes is off by {:.1f} points at most (95 %)\n"
+      "  allocations: {} {}/s, {}: by chance, a share of the bytes is off by {:.1f} points at most (95 %)\n"
       "  trapping them cost some {:.1f} % of the program's time\n",
-      counts.shares_cpu ? "at least" : "some", amount_text(a_second, Unit::bytes), bytes.samples(),
+      counts.shares_cpu ? "at least" : "some", amount_text(a_second, Unit::bytes), count_of(bytes.samples(), "sample"),
       uncertainty(bytes, found.sum_of_squares), percent_of(counts.spent_ns, recording.profile().about.duration_ns));
   text += unsampled_text(counts.unsampled);
   if (counts.refused) text += fmt::format("  not all: {}\n", counts.refused->text);

@@ -89,7 +89,7 @@ Result<std::vector<std::uint32_t>> find_functions(const FunctionTable& functions
   std::vector<std::uint32_t> found;
   const auto collect = [&](const auto& matches) {
     if (!found.empty()) return;
-    for (const std::uint32_t i : most_expensive(costs)) {
+    for (const std::uint32_t i : most_expensive(costs, functions)) {
       if (costs[i].total != 0 && matches(i)) found.push_back(i);
     }
   };
@@ -121,7 +121,7 @@ std::string function_text(const Profile& profile, const FunctionTable& functions
   };
   const auto table = [&](std::string_view related, const std::vector<FunctionView::Relation>& relations,
                          std::string_view nobody) {
-    text += heading(fmt::format("    %OfIt  %Total {:>9}  {}", cost_heading(style), related), style);
+    text += heading(fmt::format("    %Func  %Total {:>9}  {}", cost_heading(style), related), style);
     if (related == "Callees" && view.cost.own != 0) row(view.cost.own, "(its own)");
     for (std::size_t i = 0; i < relations.size(); ++i) {
       if (i == static_cast<std::size_t>(style.top)) {

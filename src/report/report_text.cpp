@@ -14,13 +14,17 @@
 namespace luaspy {
 namespace {
 
+constexpr std::string_view
+    tail_calls_meaning = "tail calls replaced callers here; which functions these were is not known";
+
 std::string table(const Profile& profile, const FunctionTable& functions, const TextStyle& style, std::string_view what,
                   const std::function<bool(const Frame&)>& has_row) {
   const std::vector<Cost> all = costs(profile, functions, style.by);
   const std::int64_t whole = total_cost(profile, style.by);
   std::string text = heading(fmt::format("{}  {}", cost_columns_head(style), what), style);
   int shown_rows = 0, more = 0;
-  for (const std::uint32_t function : most_expensive(all)) {
+  std::string note;
+  for (const std::uint32_t function : most_expensive(all, functions)) {
     const Cost& of = all[function];
     if (!has_row(functions.functions[function]) || of.total == 0) continue;
     if (shown_rows == style.top) {
@@ -29,12 +33,14 @@ std::string table(const Profile& profile, const FunctionTable& functions, const 
     }
     ++shown_rows;
     text += fmt::format("{}  {}\n", cost_columns(of, whole, style), shown(functions.texts[function], style));
+    if (functions.functions[function] == marker("(...tail calls...)"))
+      note = fmt::format("  (...tail calls...): {}\n", tail_calls_meaning);
   }
   if (shown_rows == 0) return {};
   if (more != 0)
     text += fmt::format("{:{}}{} {} more (--top)\n", "", cost_columns_width(style) + 4,
                         style.charset == Charset::utf8 ? "…" : "...", more);
-  return text;
+  return text + note;
 }
 
 }  // namespace
@@ -135,7 +141,7 @@ std::string threads_text(const Profile& profile, const TextStyle& style) {
         several ? fmt::format(" of process {} {}", thread.pid, displayable(thread.process, style.charset, 60)) : "");
     const std::vector<Cost> of_thread = costs(profile, functions, style.by, rows[i].thread);
     int functions_shown = 0;
-    for (const std::uint32_t function : most_expensive(of_thread)) {
+    for (const std::uint32_t function : most_expensive(of_thread, functions)) {
       if (of_thread[function].own == 0 || functions_shown++ == 3) break;
       text += fmt::format("                     {:5.1f}  {}\n", percent(of_thread[function].own, rows[i].cost),
                           shown(functions.texts[function], style));

@@ -234,8 +234,11 @@ class Head {
           {"filter: " + scene_.view.filter() + (scene_.view.is_editing_filter() ? "_" : ""), TopStyle::key});
       line.spans.push_back({scene_.dot()});
     }
-    std::string text = scene_.view.is_since_start() ? "% of all the time"
-                                                    : fmt::format("% of the last {:g} s", scene_.target.window);
+    // Several threads together may have more than all of the time.
+    const bool several = scene_.counts.threads_now > 1;
+    std::string text = several ? "% of a thread" : "% of all the time";
+    if (!scene_.view.is_since_start())
+      text = fmt::format("{} {:g} s", several ? "% of a thread, last" : "% of the last", scene_.target.window);
     if (!scene_.target.ended) text += fmt::format("{}every {:g} s", scene_.dot(), scene_.view.interval());
     if (!scene_.target.output.empty())
       text += fmt::format("{}its output: {}", scene_.dot(), scene_.clean(scene_.target.output));

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "profile/coverage.h"
+#include "profile/function_table.h"
 #include "top/top_text.h"
 
 namespace luaspy {
@@ -44,12 +45,13 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
   }
   if (counts.waiting.recent != 0)
     fmt::format_to(out, " waiting for a CPU {:.1f} %,", share(counts.waiting.recent, elapsed));
-  fmt::format_to(out, " idle {:.1f} %\n  %Own  %Total   OwnTime  TotalTime  Function (file:line)\n",
-                 share(counts.idle.recent, elapsed));
+  fmt::format_to(out, " idle {:.1f} %{}\n  %Own  %Total   OwnTime  TotalTime  Function (file:line)\n",
+                 share(counts.idle.recent, elapsed), counts.threads_now > 1 ? " (100 %: one thread all the time)" : "");
   std::vector<TopRow> rows = top_rows(counts, {});
   std::erase_if(rows, [](const TopRow& row) { return row.times.total.recent == 0; });
-  const auto key = [](const TopRow& row) {
-    return std::tuple(row.times.own.recent, row.times.total.recent, row.times.own.all, row.times.total.all);
+  const auto key = [&](const TopRow& row) {
+    const bool carries = is_carrier(counts.functions[row.function], row.times.own.recent != 0);
+    return std::tuple(row.times.own.recent, !carries, row.times.total.recent, row.times.own.all, row.times.total.all);
   };
   std::ranges::stable_sort(rows, std::greater(), key);
   for (const TopRow& row : rows) {

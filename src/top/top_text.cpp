@@ -48,8 +48,8 @@ TopStyle style_of_kind(Frame::Kind kind) {
 }
 
 std::vector<std::string> doubts_of(const TopCounts& counts, const TopTarget& target) {
-  return doubts({target.pid, target.lua_mapped || !target.luas.empty(), counts.samples, counts.quality, counts.losses,
-                 target.cpu, target.sampled_cpu_ns, target.rate});
+  return doubts({target.ended ? 0 : target.pid, target.lua_mapped || !target.luas.empty(), counts.samples,
+                 counts.quality, counts.losses, target.cpu, target.sampled_cpu_ns, target.rate});
 }
 
 double share(std::int64_t part, std::int64_t of) {

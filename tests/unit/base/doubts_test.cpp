@@ -166,6 +166,40 @@ TEST_CASE("ticks that come late have a remedy, and need no report", "[unit]") {
             remedy);
 }
 
+TEST_CASE("at a high rate the remedy of lost ticks is a lower one, whatever they are", "[unit]") {
+  DoubtFacts some = facts(900);
+  some.losses[static_cast<std::size_t>(Loss::moved)] = 200;
+  CHECK(has_one(some, "18 % of the ticks were lost (200 woke while being read)"));
+  some.rate = 2000;
+  REQUIRE(doubts(some).size() == 1);
+  CHECK(doubts(some)[0].ends_with("; a lower --rate than 2000 Hz loses fewer"));
+  some.losses[static_cast<std::size_t>(Loss::refused)] = 300;
+  CHECK(doubts(some)[0].ends_with("; another process traces the threads, or luaspy has lost the right to"));
+}
+
+TEST_CASE("a report is not asked for of a program that has ended by then", "[unit]") {
+  Profile profile = profile_without_lua(100);
+  profile.about.duration_ns = 50'000'000;
+  const std::string once = doubts(profile.doubt_facts()).at(0);
+  CHECK(once.find("--pid") == std::string::npos);
+  CHECK(once.ends_with(
+      "; if it runs for some seconds, please run `luaspy doctor` on it meanwhile and send us its report"));
+  profile.about.duration_ns = 5'000'000'000;
+  CHECK(doubts(profile.doubt_facts()).at(0).find("luaspy doctor --pid 42") != std::string::npos);
+}
+
+TEST_CASE("of few samples the summary says how far shares may be off, and what takes more", "[unit]") {
+  Profile profile = profile_without_lua(64);
+  profile.about.rate = 100;
+  CHECK(summary_text(profile).find("few samples: shares may be off by 12 points by chance; -r 2000 takes 20 times as "
+                                   "many\n") != std::string::npos);
+  profile.about.rate = 1000;
+  CHECK(summary_text(profile).find("few samples") == std::string::npos);
+  Profile many = profile_without_lua(100);
+  many.about.rate = 100;
+  CHECK(summary_text(many).find("few samples") == std::string::npos);
+}
+
 TEST_CASE("where the cause is known, no report is asked for", "[unit]") {
   DoubtFacts some = facts(1000);
   some.quality.remote = 500, some.quality.at_system_call = 500;

@@ -85,4 +85,11 @@ TEST_CASE("patterns see what is shown", "[unit]") {
   CHECK(!has(Mode::lua, "memchr"));
 }
 
+TEST_CASE("names of chunks that are in parentheses get no second ones", "[unit]") {
+  CHECK(describe({Frame::Kind::lua, "main chunk", "(command line)", 0, 3}, false) == "main chunk (command line)");
+  CHECK(describe({Frame::Kind::lua, "f", "(load)", 2, 3}, false) == "f (load:2)");
+  CHECK(describe({Frame::Kind::lua, "f", "(a) (b)", 2, 3}, false) == "f ((a) (b):2)");
+  CHECK(describe({Frame::Kind::lua, "f", "()", 2, 3}, false) == "f (():2)");
+}
+
 }  // namespace luaspy

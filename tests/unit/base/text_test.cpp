@@ -36,12 +36,12 @@ TEST_CASE("strings are quoted as Lua would, and never cut within a character", "
   CHECK(quoted("a\"b\\c\n\r\t", 8) == R"("a\"b\\c\n\r\t")");
   CHECK(quoted(std::string_view("\0\x1b[31m\x7f", 7), 7) == R"("\x00\x1b[31m\x7f")");
   CHECK(quoted("\xc2\x9b", 2) == R"("\xc2\x9b")");
-  CHECK(quoted("abc", 1000) == "\"abc\"… (1000 bytes)");
-  CHECK(quoted("gr\xc3\xb6", 10) == "\"grö\"… (10 bytes)");
-  CHECK(quoted("gr\xc3", 10) == "\"gr\"… (10 bytes)");  // the second byte is after the cut
-  CHECK(quoted("\xe6\x97", 10) == "\"\"… (10 bytes)");
+  CHECK(quoted("abc", 1000) == "\"abc\"…(1000 bytes)");
+  CHECK(quoted("gr\xc3\xb6", 10) == "\"grö\"…(10 bytes)");
+  CHECK(quoted("gr\xc3", 10) == "\"gr\"…(10 bytes)");  // the second byte is after the cut
+  CHECK(quoted("\xe6\x97", 10) == "\"\"…(10 bytes)");
   CHECK(quoted("gr\xc3", 3) == "\"gr\\xc3\"");  // or there is no second byte
-  CHECK(quoted("\x80\x80\x80", 9) == "\"\\x80\\x80\\x80\"… (9 bytes)");
+  CHECK(quoted("\x80\x80\x80", 9) == "\"\\x80\\x80\\x80\"…(9 bytes)");
 }
 
 }  // namespace luaspy

@@ -299,4 +299,29 @@ TEST_CASE("the time of pauses is charged to the samples of time", "[unit]") {
   CHECK(profile.weight() == 40'000'000);  // no file makes a sum that does not fit
 }
 
+// The outermost frames of a server are its event loop: they do nothing themselves, and are in every stack.
+TEST_CASE("functions without own cost: Lua first, native ones last", "[unit]") {
+  Profile profile;
+  Adder add(profile);
+  const ThreadInfo thread = {1, "main", 1, "server", 1, 1};
+  const auto native_frame = [](std::string name) {
+    return Frame{Frame::Kind::native, std::move(name), "server", 0, 0};
+  };
+  Stack stack = {native_frame("main"), native_frame("server+0x51340"), {Frame::Kind::lua, "handle", "app.lua", 3, 0}};
+  const auto add_leaf = [&](Frame leaf) {
+    stack.push_back(std::move(leaf));
+    add(thread, sample_of(stack));
+    stack.pop_back();
+  };
+  add_leaf({Frame::Kind::lua, "render", "app.lua", 9, 0});
+  add_leaf(native_frame("memcpy"));
+  stack.pop_back();
+  add_leaf(native_frame("memcpy"));
+  const FunctionTable functions = functions_of(profile, false);
+  std::vector<std::string> names;
+  for (const std::uint32_t function : most_expensive(costs(profile, functions, By::samples), functions))
+    names.push_back(functions.functions[function].name);
+  CHECK(names == std::vector<std::string>{"memcpy", "render", "handle", "main", "server+0x51340"});
+}
+
 }  // namespace luaspy
