@@ -16,11 +16,13 @@
 #include "output/output_file.h"
 #include "output/summary.h"
 #include "recording/await_command.h"
+#include "profile/amount_text.h"
 #include "recording/carried_recording.h"
 #include "recording/metadata_of_target.h"
 #include "recording/recording.h"
 #include "recording/source_collector.h"
 #include "sampling/kernel_access.h"
+#include "sampling/lua_descendants.h"
 #include "system/background.h"
 #include "system/calls.h"
 #include "system/progress.h"
@@ -34,9 +36,9 @@ constexpr double raw_flush_s = 1;  // how much of a raw recording a crash may co
 
 std::string progress_text(const Profile& profile, std::optional<double> duration, std::int64_t passed_ns) {
   const double passed = static_cast<double>(passed_ns) / 1e9;
-  if (!duration) return fmt::format("{:.0f} s, {} samples", passed, profile.samples());
-  return fmt::format("{}{:.0f} s left, {} samples", system::progress_bar(passed / *duration),
-                     std::max(*duration - passed, 0.0), profile.samples());
+  if (!duration) return fmt::format("{:.0f} s, {}", passed, count_of(profile.samples(), "sample"));
+  return fmt::format("{}{:.0f} s left, {}", system::progress_bar(passed / *duration), std::max(*duration - passed, 0.0),
+                     count_of(profile.samples(), "sample"));
 }
 
 class Recorder : public Recording {
@@ -146,6 +148,7 @@ class Recorder : public Recording {
   Result<void> failed_;          // to write
 };
 
+constexpr double high_rate = 2000;             // Hz
 constexpr std::int64_t soon_ns = 500'000'000;  // too short a time to tell much about a program
 
 // The profile may have more than `mode` shows: a page has everything.
@@ -175,7 +178,9 @@ std::string survivors_text(ProcessTree& tree) {
 }
 
 // Why there is nothing to show; no text: there is something.
-Error why_nothing(const RecordOptions& options, ProcessTree& tree, const Profile& profile, const LoopCounts& counts) {
+// `descendants`: of a target of which nothing else is looked at.
+Error why_nothing(const RecordOptions& options, ProcessTree& tree, const Profile& profile, const LoopCounts& counts,
+                  const std::optional<LuaDescendants>& descendants) {
   const bool launched = tree.target().launched();
   const bool ended_soon = counts.target_ended && counts.duration_ns < soon_ns && profile.samples() == 0;
   const pid_t pid = tree.target().target().process().pid();
@@ -189,9 +194,9 @@ Error why_nothing(const RecordOptions& options, ProcessTree& tree, const Profile
     return {Cause::no_samples, "No samples: --only and --ignore leave none."};
   if (launched && counts.target_ended)
     return {Cause::no_samples,
-            fmt::format("No samples: the command ended after {:.0f} ms, before luaspy could take one. A higher "
-                        "--rate sees more.",
-                        static_cast<double>(counts.duration_ns) / 1e6)};
+            fmt::format("No samples: the command ended after {:.0f} ms, before luaspy could take one.{}",
+                        static_cast<double>(counts.duration_ns) / 1e6,
+                        options.rate < high_rate ? fmt::format(" -r {:g} looks more often.", high_rate) : "")};
   if (const std::string why = why_still(pid); !why.empty())
     return {Cause::no_samples, fmt::format("No samples: the target is {}.", why)};
   EmptyFacts facts{static_cast<double>(counts.duration_ns) / 1e9,
@@ -201,7 +206,9 @@ Error why_nothing(const RecordOptions& options, ProcessTree& tree, const Profile
                    counts.cpu.lua_ns + counts.cpu.unknown_ns};
   for (std::size_t i = 0; i < loss_count; ++i) facts.losses[i] = profile.losses(static_cast<Loss>(i));
   std::string text = fmt::format("No samples: {}.", why_empty(facts));
-  if (facts.asleep != 0 && !options.idle) text += " --idle samples sleeping threads too.";
+  const std::optional<LuaDescendants::Busy> busy = descendants ? descendants->busiest() : std::nullopt;
+  if (busy) text += ' ' + busy_text(*busy, "record", pid);
+  else if (facts.asleep != 0 && !options.idle) text += " --idle samples sleeping threads too.";
   return {Cause::no_samples, std::move(text)};
 }
 
@@ -243,6 +250,8 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   system::watch_signals();
   if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C stops and writes the profile\n", process.pid());
 
+  std::optional<LuaDescendants> descendants;
+  if (!tree.has_subprocesses()) descendants.emplace(process.pid());
   Recorder recorder(options, tree, *output);
   LoopCounts counts;
   const LoopOptions loop_options = {options.rate, options.duration, options.max_stopped, options.always_stop,
@@ -250,7 +259,7 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   Result<void> ran;
   if (alongside != nullptr) ran = alongside->run(tree, loop_options, recorder, counts);
   else run_loop(tree, loop_options, recorder, counts);
-  const Error nothing = ran ? why_nothing(options, tree, recorder.profile(), counts) : ran.error();
+  const Error nothing = ran ? why_nothing(options, tree, recorder.profile(), counts, descendants) : ran.error();
   const bool shows = nothing.text.empty();
   const Result<void> written = recorder.finish(counts, shows);
   const bool refused = recorder.profile().losses(Loss::refused) != 0;

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "sampling/debuginfod.h"
+#include "sampling/lua_descendants.h"
 #include "system/calls.h"
 #include "system/launch.h"
 
@@ -17,13 +18,8 @@ namespace {
 std::string children_with_lua(pid_t pid) {
   std::string text;
   for (const pid_t child : children_of(pid)) {
-    Result<Process> opened = Process::open(child);
-    if (!opened) continue;
-    Detector detector;
-    const LiveMemory memory(child);
-    detector.update(opened->address_space(), memory);
-    if (!detector.images().empty())
-      text += fmt::format("\nIts child {} runs {}: {}", child, detector.images().front().name(), opened->command());
+    if (const std::optional<std::string> lua = lua_in(child))
+      text += fmt::format("\nIts child {} runs {}: {}", child, *lua, command_of(child));
   }
   return text;
 }

@@ -18,6 +18,7 @@
 #include "output/output_file.h"
 #include "recording/metadata_of_target.h"
 #include "sampling/kernel_access.h"
+#include "sampling/lua_descendants.h"
 #include "system/calls.h"
 #include "system/signals.h"
 #include "system/standard_output.h"
@@ -74,8 +75,8 @@ void run_both(ProcessTree& tree, const LoopOptions& options, TopFeed& feed, Loop
 }
 
 // If nothing ran in the window, checks in /proc whether anything could run. If nothing was seen to run at all,
-// says why.
-void report_still(const TopCounts& counts, TopTarget& target) {
+// says why. `descendants`: of a target of which nothing else is looked at.
+void report_still(const TopCounts& counts, const std::optional<LuaDescendants>& descendants, TopTarget& target) {
   const bool nothing_ran = std::ranges::all_of(counts.activity,
                                                [](const TopCounts::Span& span) { return span.recent == 0; });
   if (nothing_ran && counts.elapsed.recent > 0 && !target.ended && target.processes == 1)
@@ -90,14 +91,21 @@ void report_still(const TopCounts& counts, TopTarget& target) {
   facts.cpu_ns = target.cpu.lua_ns + target.cpu.unknown_ns;
   if (facts.asleep == 0 || facts.waiting != 0 || facts.losses != LossCounts{})
     target.still = "no samples: " + why_empty(facts);
+  const std::optional<LuaDescendants::Busy> busy = descendants ? descendants->busiest() : std::nullopt;
+  if (busy) target.still = "no samples. " + busy_text(*busy, "top", target.pid);
 }
 
 // Serves the user until `q`.
 class Watching {
  public:
   // `written` receives a line for each file, to be told when the screen is left.
-  Watching(TopFeed& feed, TopScreen& screen, double interval, Mode mode, std::vector<std::string>& written)
-      : feed_(feed), screen_(screen), view_(interval, screen.charset()), written_(written) {
+  Watching(TopFeed& feed, TopScreen& screen, const std::optional<LuaDescendants>& descendants, double interval,
+           Mode mode, std::vector<std::string>& written)
+      : feed_(feed),
+        screen_(screen),
+        descendants_(descendants),
+        view_(interval, screen.charset()),
+        written_(written) {
     view_.begin_with(mode);
   }
 
@@ -171,7 +179,7 @@ class Watching {
     // paused.
     TopCounts fresh;
     feed_.copy(fresh, target_);
-    report_still(fresh, target_);
+    report_still(fresh, descendants_, target_);
     if (!view_.is_paused() || counts_.entries.empty()) counts_ = std::move(fresh);
     view_.show(counts_);
     if (!view_.is_paused()) look_closer();
@@ -212,6 +220,7 @@ class Watching {
 
   TopFeed& feed_;
   TopScreen& screen_;
+  const std::optional<LuaDescendants>& descendants_;
   TopView view_;
   TopCounts counts_;
   TopTarget target_;
@@ -224,13 +233,14 @@ class Watching {
 };
 
 // Prints plain tables until there are enough. False: nobody reads them.
-bool print_tables(TopFeed& feed, double interval, std::optional<int> count) {
+bool print_tables(TopFeed& feed, const std::optional<LuaDescendants>& descendants, double interval,
+                  std::optional<int> count) {
   const auto step = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval));
   TopCounts counts;
   TopTarget target;
   const auto print = [&] {
     feed.drain(counts, target);
-    report_still(counts, target);
+    report_still(counts, descendants, target);
     std::cout << plain_table(counts, target) << std::flush;
     return static_cast<bool>(std::cout);
   };
@@ -308,18 +318,20 @@ Result<int> top(const TopOptions& options) {
   if (output) target.output = output->path();
   TopFeed feed(tree, target, about_recording(tree, options.mode, options.rate, options.max_stopped), options.mode,
                plain ? TopFeed::Output::plain : TopFeed::Output::screen);
+  std::optional<LuaDescendants> descendants;
+  if (!tree.has_subprocesses()) descendants.emplace(target.pid);
   LoopCounts counts;
   const LoopOptions loop = {options.rate,        options.duration, options.max_stopped,
                             options.always_stop, kernel.logs,      true};
   bool taken = true;
   std::vector<std::string> written;
   if (plain) {
-    run_both(tree, loop, feed, counts, [&] { taken = print_tables(feed, interval, options.count); });
+    run_both(tree, loop, feed, counts, [&] { taken = print_tables(feed, descendants, interval, options.count); });
   } else {
     const std::unique_ptr<TopScreen> screen = TopScreen::open();
     if (screen == nullptr) return Error{Cause::usage, "There is no terminal to read keys from. --batch needs none."};
     system::before_end_at_once(TopScreen::leave_at_once);
-    run_both(tree, loop, feed, counts, [&] { Watching(feed, *screen, interval, options.mode, written).run(); });
+    run_both(tree, loop, feed, counts, [&] { Watching(feed, *screen, descendants, interval, options.mode, written).run(); });
   }
   for (const std::string& line : written) say("{}", line);
   system::before_end_at_once(nullptr);

@@ -69,6 +69,34 @@ TEST_CASE("record follows processes that a shell starts, and its exit status sta
   CHECK(with_beta == 1);
 }
 
+// A server's master, or a wrapper: the user has named the process that waits.
+TEST_CASE("a target that only waits for its child is told which one works, and what to type", "[family]") {
+  const Folder folder;
+  const std::string worker = folder.write("worker.lua",
+                                          "io.write('READY\\n') io.flush()\n"
+                                          "local x = 0 while os.clock() < 10 do x = x + 1 end\n");
+  const std::string master = folder.write("master.lua", "os.execute(arg[1])\n");
+  Running running(lua({master, "exec " + word(target(lua54).command) + "'" + worker + "'"}));
+  running.read_until("READY");
+  const std::string pid = std::to_string(running.pid());
+  const Finished recorded = luaspy({"record", "--pid", pid, "-d", "0.5", "-o", folder.path("none.html")});
+  const Finished watched = luaspy({"top", "--pid", pid, "--batch", "--count", "1", "--interval", "0.6"});
+  const std::regex says("Its child ([0-9]+) \\(.*worker\\.lua\\) runs Lua 5\\.4\\.4 at ([0-9]+) % CPU: luaspy (record|top) "
+                        "--pid ([0-9]+), or -s --pid " +
+                        pid + " for all of them\\.");
+  std::smatch match;
+  INFO(recorded.err << watched.out);
+  REQUIRE(std::regex_search(recorded.err, match, says));
+  CHECK(match[1] == match[4]);
+  CHECK(std::stoi(match[2]) > 10);
+  const std::string worker_pid = match[1];
+  std::string one_line = std::regex_replace(watched.out, std::regex("\\s+"), " ");
+  CHECK(std::regex_search(one_line, says));
+  CHECK(luaspy({"record", "--pid", worker_pid, "-d", "0.3", "-f", "folded", "-o", "-"}).status == 0);
+  ::kill(std::stoi(worker_pid), SIGKILL);
+  running.wait();
+}
+
 // One after the other: none lives when /proc is looked at again.
 TEST_CASE("processes that live for some ms are sampled as long as they run", "[family]") {
   const Folder folder;
