@@ -180,14 +180,15 @@ void add_heap(CLI::App& app, HeapOptions& options) {
       ->option_text("FORMAT")
       ->needs(output);
   heap.add_option("--path", options.questions.path,
-                  "How the program reaches an object (0x...), or the largest of a class")
+                  "How the program reaches an object (0x..., or its path), or the largest of a class")
       ->option_text("OBJECT|CLASS");
   heap.add_option("--retained-by", options.questions.retained_by, "What would become free with an object, or a class")
       ->option_text("OBJECT|CLASS");
-  heap.add_option("--class", options.questions.of_class, "The objects of a class, and who holds them")
+  heap.add_option("--class", options.questions.of_class,
+                  "The objects of a class, by its name or number ('#3'), and who holds them")
       ->option_text("CLASS");
   heap.add_option("--object", options.questions.object, "What an object contains, and what refers to it")
-      ->option_text("ADDRESS");
+      ->option_text("OBJECT|CLASS");
   CLI::Option* const diff = heap.add_flag("--diff", options.diff, "What has grown between two snapshots")
                                 ->option_text(" ")
                                 ->needs(files);

@@ -11,6 +11,11 @@ namespace {
 
 bool takes_command(const UsageCommand& command) { return command.words.find("-- COMMAND") != std::string::npos; }
 bool is_file(std::string_view value) { return value == "FILE"; }
+// The values that can be listed: all that there are, or of an object the names that every Lua has.
+std::vector<std::string> values_of(const UsageOption& option) {
+  if (option.value.starts_with("OBJECT")) return {"globals", "package.loaded", "registry"};
+  return option.choices;
+}
 bool takes_files(const UsageCommand& command) { return command.words.find("FILE") != std::string::npos; }
 
 std::vector<std::string> spellings(const UsageOption& option) {
@@ -39,10 +44,11 @@ std::string bash(const Usage& usage) {
         const std::string_view answer = is_file(option.value)
                                             ? "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$current\"))"
                                             : "COMPREPLY=()";
-        if (option.choices.empty()) values += fmt::format("    {}:{}) {}; return ;;\n", command.name, word, answer);
+        const std::vector<std::string> listed = values_of(option);
+        if (listed.empty()) values += fmt::format("    {}:{}) {}; return ;;\n", command.name, word, answer);
         else
           values += fmt::format("    {}:{}) COMPREPLY=($(compgen -W '{}' -- \"$current\")); return ;;\n", command.name,
-                                word, fmt::join(option.choices, " "));
+                                word, fmt::join(listed, " "));
       }
     }
     cases += fmt::format("    {}) options='{}'; files={} ;;\n", command.name, fmt::join(words, " "),
@@ -93,7 +99,8 @@ std::string zsh(const Usage& usage) {
       std::string value;
       if (!option.value.empty()) {
         value = fmt::format(":{}:", zsh_text(option.value));
-        if (!option.choices.empty()) value += fmt::format("({})", fmt::join(option.choices, " "));
+        if (const auto listed = values_of(option); !listed.empty())
+          value += fmt::format("({})", fmt::join(listed, " "));
         else if (is_file(option.value)) value += "_files";
       }
       for (const std::string& word : spellings(option))
@@ -136,7 +143,8 @@ std::string fish(const Usage& usage) {
       text += with;
       if (!option.letter.empty()) text += " -s " + option.letter;
       if (!option.word.empty()) text += " -l " + option.word;
-      if (!option.choices.empty()) text += fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
+      if (const auto listed = values_of(option); !listed.empty())
+        text += fmt::format(" -x -a '{}'", fmt::join(listed, " "));
       else if (!option.value.empty()) text += is_file(option.value) ? " -r -F" : " -x";
       text += fmt::format(" -d '{}'\n", quotable(option.description));
     }

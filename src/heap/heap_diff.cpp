@@ -4,7 +4,9 @@
 #include <functional>
 #include <map>
 #include <string_view>
-#include <tuple>
+#include <utility>
+
+#include "heap/key_groups.h"
 
 namespace luaspy {
 namespace {
@@ -84,6 +86,33 @@ std::vector<HeapDiff::ClassChange> compare_classes(const HeapAnalysis& before, c
   return all;
 }
 
+// A leak in each of many sessions is one leak.
+std::vector<HeapDiff::Growth> folded(const HeapAnalysis& after, const std::vector<HeapDiff::Growth>& all) {
+  std::vector<Node> holders;
+  std::vector<ClassNumber> kinds;
+  for (const HeapDiff::Growth& each : all) holders.push_back(each.holder), kinds.push_back(each.its_class);
+  ObjectNames names(after);
+  std::vector<bool> is_in_group(all.size());
+  std::vector<HeapDiff::Growth> result;
+  for (const KeyGroup& group : key_groups(after, names, holders, kinds)) {
+    HeapDiff::Growth sum;
+    sum.holder = group.table;
+    sum.holders = static_cast<std::int64_t>(group.members.size());
+    sum.after = group.after;
+    sum.its_class = kinds[group.members.front()];
+    for (const std::size_t i : group.members) {
+      is_in_group[i] = true;
+      sum.count += all[i].count, sum.bytes += all[i].bytes;
+      sum.gone_count += all[i].gone_count, sum.gone_bytes += all[i].gone_bytes;
+    }
+    result.push_back(std::move(sum));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!is_in_group[i]) result.push_back(all[i]);
+  }
+  return result;
+}
+
 }  // namespace
 
 HeapDiff difference(const HeapAnalysis& before, const HeapAnalysis& after) {
@@ -114,6 +143,7 @@ HeapDiff difference(const HeapAnalysis& before, const HeapAnalysis& after) {
   for (const auto& [unused, each] : growths) {
     if (each.grown() != 0) diff.growths.push_back(each);
   }
+  diff.growths = folded(after, diff.growths);
   std::ranges::stable_sort(diff.growths, std::greater(), &HeapDiff::Growth::grown);
   return diff;
 }

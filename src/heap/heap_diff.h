@@ -20,6 +20,10 @@ struct HeapDiff {
   // Objects that only the later one has, held by an object that both have: what a leak looks like.
   struct Growth {
     Node holder = no_node;  // in the later one; root_node: held by several objects
+    // If not 1: they are held by so many objects whose paths differ in one key, that of the table `holder`, and go on
+    // with `after`.
+    std::int64_t holders = 1;
+    std::string after{};
     ClassNumber its_class = 0;
     std::int64_t count = 0;
     std::int64_t bytes = 0;  // retained by them

@@ -23,7 +23,8 @@ struct HeapSnapshot {
   int pid = 0;
   std::string command;
   std::int64_t taken_ns = 0;        // since 1970
-  std::int64_t stood_still_ns = 0;  // 0: nothing had to be stopped, or it is of a file
+  bool of_process = false;          // that ran then; false: of a core file, or that is not known
+  std::int64_t stood_still_ns = 0;  // `of_process`: 0: nothing had to be stopped
   bool of_one_instant = true;       // false: a thread ran while memory was copied
   std::shared_ptr<MemoryImage> memory;
   std::uint64_t bytes = 0;  // of memory

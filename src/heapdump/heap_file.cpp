@@ -87,7 +87,7 @@ std::optional<std::string> read_line(std::istream& in, std::size_t most) {
 
 struct Head {
   std::uint64_t pid = 0, taken_ns = 0, stood_still_ns = 0;
-  bool of_one_instant = true;
+  bool of_one_instant = true, of_process = false;
   std::string command;
   struct State {
     Address G = 0, main = 0;
@@ -166,6 +166,7 @@ std::optional<Head> parse_head(const std::string& line) {
   if (instant == json.end() || !instant->is_boolean() || states == json.end() || !states->is_array())
     return std::nullopt;
   head.of_one_instant = *instant;
+  if (const auto process = json.find("of_process"); process != json.end()) head.of_process = *process == true;
   if (!std::ranges::all_of(*states, [&](const Json& state) { return parse_state(state, head); })) return std::nullopt;
   if (const auto functions = json.find("functions"); functions != json.end()) {
     if (!functions->is_array() ||
@@ -227,6 +228,7 @@ void write_heap_file(std::ostream& out, const HeapSnapshot& snapshot, const std:
                {"taken_ns", snapshot.taken_ns},
                {"stood_still_ns", snapshot.stood_still_ns},
                {"of_one_instant", snapshot.of_one_instant},
+               {"of_process", snapshot.of_process},
                {"states", Json::array()},
                {"functions", Json::array()},
                {"ranges", Json::array()}};
@@ -275,6 +277,7 @@ Result<HeapSnapshot> read_heap_file(const std::string& path) {
   snapshot.taken_ns = static_cast<std::int64_t>(head->taken_ns);
   snapshot.stood_still_ns = static_cast<std::int64_t>(head->stood_still_ns);
   snapshot.of_one_instant = head->of_one_instant;
+  snapshot.of_process = head->of_process || snapshot.stood_still_ns != 0;
   for (auto& [entry, symbol] : head->functions) snapshot.code->add(entry, std::move(symbol));
   for (const Head::State& state : head->states) {
     for (const Lua* const row : all_layouts()) {

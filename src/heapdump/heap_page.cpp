@@ -167,7 +167,7 @@ class Page {
         {"Process", std::to_string(snapshot.pid)},
         {"Taken", fmt::format("{:%Y-%m-%d %H:%M:%S} UTC, by luaspy {}",
                               fmt::gmtime(static_cast<std::time_t>(snapshot.taken_ns / second)), version)}};
-    if (snapshot.stood_still_ns > 0) facts.emplace_back("Stood still", standstill_text(snapshot));
+    if (const std::string text = standstill_text(snapshot); !text.empty()) facts.emplace_back("The process", text);
     for (const HeapAnalysis* const state : heaps_[heap].states) {
       if (state->is_known()) facts.emplace_back(state_name(*state), totals_text(*state) + ". " + counter_text(*state));
     }

@@ -57,8 +57,10 @@ std::string counter_text(const HeapAnalysis& analysis) {
 }
 
 std::string standstill_text(const HeapSnapshot& snapshot) {
-  return fmt::format("{:.1f} ms, in which {} were copied", static_cast<double>(snapshot.stood_still_ns) / 1e6,
-                     size_text(snapshot.bytes));
+  if (!snapshot.of_process) return "";
+  if (snapshot.stood_still_ns == 0) return "was not stopped: none of its threads ran";
+  return fmt::format("stood still for {:.1f} ms, in which {} were copied",
+                     static_cast<double>(snapshot.stood_still_ns) / 1e6, size_text(snapshot.bytes));
 }
 
 std::string doubt_text(const HeapSnapshot& snapshot) {
@@ -95,14 +97,24 @@ std::string suspect_text(const HeapAnalysis& analysis, ObjectNames& names, const
   return line;
 }
 
-std::string holder_text(ObjectNames& names, Node holder) {
-  return holder == root_node ? "several objects" : names.path(holder);
+std::string group_text(ObjectNames& names, Node table, std::string_view after, std::int64_t objects) {
+  return fmt::format("{}[…]{} ({})", names.path(table), after, count_text(objects));
+}
+
+std::string holder_text(ObjectNames& names, const HeapDiff::Growth& growth) {
+  if (growth.holders != 1) return group_text(names, growth.holder, growth.after, growth.holders);
+  return growth.holder == root_node ? "several objects" : names.path(growth.holder);
+}
+
+std::string object_text(const HeapAnalysis& analysis, ObjectNames& names, Node node) {
+  const HeapObject object = analysis.graph().object(node);
+  return fmt::format("{} = {} at {:#x}", names.path(node), names.text(object), object.address);
 }
 
 std::string growth_text(const HeapAnalysis& after, ObjectNames& names, const HeapDiff::Growth& growth) {
   const ObjectClass& its = after.classes()[growth.its_class];
   const std::int64_t more = growth.count - growth.gone_count;
-  return fmt::format("{} got {}{} {}: {}", holder_text(names, growth.holder), more < 0 ? "" : "+", count_text(more),
+  return fmt::format("{} got {}{} {}: {}", holder_text(names, growth), more < 0 ? "" : "+", count_text(more),
                      class_text(its.name, its.type), change_text(growth.grown()));
 }
 

@@ -2,6 +2,7 @@
 // Sizes, counts, classes and what is found, as people read them.
 
 #include <string>
+#include <string_view>
 
 #include "heap/heap_analysis.h"
 #include "heap/heap_diff.h"
@@ -26,7 +27,8 @@ std::string class_text(std::string_view name, ObjectType type);
 std::string totals_text(const HeapAnalysis& analysis);
 // "Lua's own counter says 10.8 MiB: the objects found make +0 bytes (+0.0000 %)"
 std::string counter_text(const HeapAnalysis& analysis);
-// "21.8 ms, in which 22.2 MiB were copied"
+// "stood still for 21.8 ms, in which 22.2 MiB were copied", "was not stopped: none of its threads ran"; "" of a core
+// file.
 std::string standstill_text(const HeapSnapshot& snapshot);
 // What may be wrong: a sentence, or "".
 std::string doubt_text(const HeapSnapshot& snapshot);
@@ -37,7 +39,11 @@ std::string doubt_text(const HeapAnalysis& analysis);
 std::string suspect_text(const HeapAnalysis& analysis, ObjectNames& names, const Suspect& suspect);
 // "sessions got +2,351 app.Session (table): +417.3 KiB". `names`: of `after`.
 std::string growth_text(const HeapAnalysis& after, ObjectNames& names, const HeapDiff::Growth& growth);
-// Who holds what has grown: a path, or "several objects".
-std::string holder_text(ObjectNames& names, Node holder);
+// Who holds what has grown: a path, "several objects", or "sessions[…] (20,001)".
+std::string holder_text(ObjectNames& names, const HeapDiff::Growth& growth);
+// "sessions[…].log (20,001)": so many objects whose paths differ in one key (heap/key_groups.h).
+std::string group_text(ObjectNames& names, Node table, std::string_view after, std::int64_t objects);
+// "cache.entries = {1, 2} at 0x55…": an object as --object takes it.
+std::string object_text(const HeapAnalysis& analysis, ObjectNames& names, Node node);
 
 }  // namespace luaspy

@@ -257,6 +257,7 @@ Result<HeapSnapshot> LiveLook::take() {
                     fmt::format("Process {} ended while luaspy looked at its memory.", process_.pid())};
   StackReader& reader = session_.sampler().reader();
   snapshot_.pid = process_.pid();
+  snapshot_.of_process = true;
   snapshot_.command = process_.command();
   snapshot_.code->use([&reader](Address entry) { return symbol(reader, entry); });
   Result<void> found = find_states();

@@ -182,10 +182,16 @@ Result<std::optional<HeapOutput>> open_output(const HeapOptions& options) {
   return output;
 }
 
+// A file that is written takes the report's place, unless JSON is asked for, too.
+bool prints_report(const HeapOptions& options) {
+  return options.output.empty() || (options.json && options.output != "-");
+}
+
 // As a file, and what to do with it.
 Result<void> write_difference(HeapOutput& output, const Analysed& before, const Analysed& after) {
   Result<void> written = output.write_difference(before.snapshot, before.states, after.snapshot, after.states);
-  if (written && !output.to_stdout()) say("luaspy: {}: {}\n", output.path(), output.next_step());
+  if (written && !output.to_stdout())
+    say("luaspy: {}\n", written_text(after.snapshot, output.path(), output.next_step()));
   return written;
 }
 
@@ -194,7 +200,7 @@ Result<int> compare_files(const HeapOptions& options, std::optional<HeapOutput>&
   if (!first) return first.error();
   if (!last) return last.error();
   const Analysed before = analyse(std::move(*first), false), after = analyse(std::move(*last), false);
-  if (!output || !output->to_stdout()) {
+  if (prints_report(options)) {
     const Result<void> printed = print_text(compare(before, after, options, paint));
     if (!printed) return printed.error();
   }
@@ -227,7 +233,7 @@ Result<int> watch(const HeapOptions& options, std::optional<HeapOutput>& output,
           if (options.subprocesses && !options.json) text += process_text(now->snapshot);
           text += compare(*first, *now, options, paint);
           if (output) last = std::move(now);  // else it is not needed any more
-          return output && output->to_stdout() ? Result<void>() : print_text(text);
+          return prints_report(options) ? print_text(text) : Result<void>();
         });
     if (!visited) {
       ended = visited.error();
@@ -246,7 +252,7 @@ Result<int> watch(const HeapOptions& options, std::optional<HeapOutput>& output,
 
 // What is said of one process; empty if it has nothing of what was asked for.
 std::string report(const Analysed& analysed, const HeapOptions& options, const Paint& paint) {
-  const bool tells_all = !options.questions.any();
+  const bool tells_all = !options.questions.any() && prints_report(options);
   std::optional<ResidentReport> resident;
   if (options.rss) resident = resident_report(analysed);
   if (tells_all && options.json)
@@ -273,10 +279,12 @@ Result<int> heap(const HeapOptions& options) {
     return compared;
   }
   bool any_text = false;
+  std::string written_line;
   const auto print = [&](HeapSnapshot snapshot) -> Result<void> {
     const Analysed analysed = analyse(std::move(snapshot), output && output->is_snapshot());
     if (output) {
       if (Result<void> written = write(*output, analysed); !written || output->to_stdout()) return written;
+      written_line = written_text(analysed.snapshot, output->path(), output->next_step());
     }
     std::string text = report(analysed, options, paint);
     if (text.empty()) return {};
@@ -298,11 +306,11 @@ Result<int> heap(const HeapOptions& options) {
     return printed.error();
   }
   if (output && output->to_stdout()) return 0;
-  if (!any_text)
+  if (output) say("luaspy: {}\n", written_line);
+  if (!any_text && (!output || options.questions.any()))
     return Error{Cause::usage,
-                 "There is no such object, and no class of that name. Without --path, --retained-by, --class "
-                 "and --object, luaspy heap lists the classes."};
-  if (output) say("luaspy: {}: {}\n", output->path(), output->next_step());
+                 "There is no such object, and no class of that name. An object is named by its address or its path, a "
+                 "class by its name or number, each as luaspy heap prints them."};
   return 0;
 }
 

@@ -132,7 +132,7 @@ std::string to_json(const HeapDiff& diff, const HeapAnalysis& after, int pid, do
   for (std::size_t i = 0; i < std::min(most, diff.growths.size()); ++i) {
     const HeapDiff::Growth& each = diff.growths[i];
     const ObjectClass& its = after.classes()[each.its_class];
-    json["growths"].push_back({{"holder", each.holder == root_node ? Ordered() : Ordered(names.path(each.holder))},
+    json["growths"].push_back({{"holder", each.holder == root_node ? Ordered() : Ordered(holder_text(names, each))},
                                {"class", its.name},
                                {"type", name(its.type)},
                                {"new", each.count},

@@ -6,9 +6,12 @@
 #include <charconv>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "heap/key_groups.h"
 #include "heap/object_names.h"
+#include "heap/suspects.h"
 #include "heapdump/heap_words.h"
 
 namespace luaspy {
@@ -35,21 +38,18 @@ class Answers {
   }
 
   std::string of_class(const std::string& what) {
-    const std::vector<Node> nodes = find(what);
-    if (nodes.empty()) return "";
-    const ObjectClass& its = analysis_.classes()[analysis_.class_of(nodes.front())];
+    std::optional<ClassNumber> number = find_class(what);
+    if (!number) {
+      const std::optional<Node> one = find_object(what);
+      if (!one || !analysis_.is_live(*one)) return "";
+      number = analysis_.class_of(*one);
+    }
+    const std::vector<Node> nodes = objects_of(*number);
+    const ObjectClass& its = analysis_.classes()[*number];
     std::string text = heading(fmt::format("{}: {} of their own, {} retained",
                                            objects_text(its, static_cast<std::int64_t>(nodes.size())),
                                            size_text(its.bytes), size_text(its.retained)));
-    // Who holds them.
-    std::map<Node, Total> holders;
-    for (const Node node : nodes) holders[analysis_.dominator(node)].add(analysis_.retained(node));
-    std::vector<std::pair<Node, Total>> all(holders.begin(), holders.end());
-    std::ranges::stable_sort(all, std::greater(), [](const auto& each) { return each.second.bytes; });
-    text += paint_(Ink::heading, fmt::format("{:>10} {:>10}  {}", "Retained", "Objects", "Held by")) + '\n';
-    for (std::size_t i = 0; i < std::min(lines_, all.size()); ++i)
-      text += fmt::format("{:>10} {:>10}  {}\n", size_text(all[i].second.bytes), count_text(all[i].second.count),
-                          all[i].first == root_node ? "several objects" : names_.path(all[i].first));
+    add_holders(text, nodes);
     text += '\n' + paint_(Ink::heading, fmt::format("{:>10} {:>10}  {}", "Retained", "Own", "Object")) + '\n';
     for (const Node node : some(nodes)) text += object_line(node);
     return text;
@@ -79,20 +79,82 @@ class Answers {
  private:
   std::string heading(const std::string& text) const { return paint_(Ink::strong, text) + '\n'; }
 
-  // Live objects of the class, the largest first; or the object at the address, which may be dead.
-  std::vector<Node> find(const std::string& what) const {
-    if (what.starts_with("0x")) {
-      Address address = 0;
-      std::from_chars(what.data() + 2, what.data() + what.size(), address, 16);
-      const std::optional<Node> node = analysis_.graph().find(address);
-      return node ? std::vector<Node>{*node} : std::vector<Node>{};
-    }
+  // Live objects of the class, the largest first; or the object, which may be dead if it is given by its address.
+  std::vector<Node> find(const std::string& what) {
+    if (const std::optional<ClassNumber> number = find_class(what)) return objects_of(*number);
+    if (const std::optional<Node> node = find_object(what)) return {*node};
+    return {};
+  }
+
+  // By its number in the report ("#3"), its name, or its name as the report has it ("Account (table)"). Of several with
+  // the name, the one that retains most.
+  std::optional<ClassNumber> find_class(const std::string& what) const {
+    const std::vector<ObjectClass>& classes = analysis_.classes();
+    const std::vector<const ObjectClass*> largest = largest_classes(analysis_, static_cast<int>(classes.size()));
+    const auto number_of = [&](const ObjectClass* its) { return static_cast<ClassNumber>(its - classes.data()); };
+    std::size_t place = 0;
+    if (what.starts_with('#') &&
+        std::from_chars(what.data() + 1, what.data() + what.size(), place).ptr == what.data() + what.size())
+      return place >= 1 && place <= largest.size() ? std::optional(number_of(largest[place - 1])) : std::nullopt;
+    const auto found = std::ranges::find_if(largest, [&](const ObjectClass* its) {
+      return its->count != 0 && (its->name == what || class_text(its->name, its->type) == what);
+    });
+    return found != largest.end() ? std::optional(number_of(*found)) : std::nullopt;
+  }
+
+  // By its address, or by the path that the report has for it.
+  std::optional<Node> find_object(const std::string& what) {
+    if (!what.starts_with("0x")) return names_.at_path(what);
+    Address address = 0;
+    const auto [end, failed] = std::from_chars(what.data() + 2, what.data() + what.size(), address, 16);
+    return failed == std::errc() && end == what.data() + what.size() ? analysis_.graph().find(address) : std::nullopt;
+  }
+
+  std::vector<Node> objects_of(ClassNumber its) const {
     std::vector<Node> nodes;
     for (Node node = 1; node < analysis_.graph().nodes(); ++node) {
-      if (analysis_.is_live(node) && analysis_.classes()[analysis_.class_of(node)].name == what) nodes.push_back(node);
+      if (analysis_.is_live(node) && analysis_.class_of(node) == its) nodes.push_back(node);
     }
     std::ranges::stable_sort(nodes, std::greater(), [&](Node node) { return analysis_.retained(node); });
     return nodes;
+  }
+
+  // Who holds them.
+  void add_holders(std::string& text, const std::vector<Node>& nodes) {
+    std::map<Node, Total> held_by;
+    for (const Node node : nodes) held_by[analysis_.dominator(node)].add(analysis_.retained(node));
+    std::vector<Node> holders;
+    std::vector<Total> held;
+    for (const auto& [holder, total] : held_by) holders.push_back(holder), held.push_back(total);
+    struct Row {
+      Total held;
+      Node holder = no_node;
+      const KeyGroup* group = nullptr;  // instead of it
+    };
+    std::vector<Row> rows;
+    std::vector<bool> is_in_group(holders.size());
+    const std::vector<KeyGroup> groups = key_groups(analysis_, names_, holders,
+                                                    std::vector<ClassNumber>(holders.size()));
+    for (const KeyGroup& group : groups) {
+      Row& row = rows.emplace_back(Row{{}, no_node, &group});
+      for (const std::size_t i : group.members) {
+        is_in_group[i] = true;
+        row.held.count += held[i].count, row.held.bytes += held[i].bytes;
+      }
+    }
+    for (std::size_t i = 0; i < holders.size(); ++i) {
+      if (!is_in_group[i]) rows.push_back({held[i], holders[i]});
+    }
+    std::ranges::stable_sort(rows, std::greater(), [](const Row& row) { return row.held.bytes; });
+    text += paint_(Ink::heading, fmt::format("{:>10} {:>10}  {}", "Retained", "Objects", "Held by")) + '\n';
+    for (std::size_t i = 0; i < std::min(lines_, rows.size()); ++i)
+      text += fmt::format("{:>10} {:>10}  {}\n", size_text(rows[i].held.bytes), count_text(rows[i].held.count),
+                          holder_line(rows[i].holder, rows[i].group));
+  }
+  std::string holder_line(Node holder, const KeyGroup* group) {
+    if (group != nullptr)
+      return group_text(names_, group->table, group->after, static_cast<std::int64_t>(group->members.size()));
+    return holder == root_node ? "several objects" : names_.path(holder);
   }
 
   std::vector<Node> some(std::vector<Node> nodes) const {
@@ -107,9 +169,8 @@ class Answers {
   }
 
   std::string object_line(Node node) {
-    const HeapObject object = analysis_.graph().object(node);
-    return fmt::format("{:>10} {:>10}  {} = {} at {:#x}\n", size_text(analysis_.retained(node)), size_text(object.size),
-                       names_.path(node), names_.text(object), object.address);
+    return fmt::format("{:>10} {:>10}  {}\n", size_text(analysis_.retained(node)),
+                       size_text(analysis_.graph().size(node)), object_text(analysis_, names_, node));
   }
 
   // The path, and then a line for each object on the way.

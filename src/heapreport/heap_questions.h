@@ -11,7 +11,7 @@
 namespace luaspy {
 
 struct HeapQuestions {
-  // An address (0x…), or the name of a class. Empty: not asked.
+  // An address (0x…), a path as the report has it, the name of a class, or its number there ("#3"). Empty: not asked.
   std::string path, retained_by, of_class, object;
   bool any() const { return !path.empty() || !retained_by.empty() || !of_class.empty() || !object.empty(); }
 };

@@ -25,21 +25,22 @@ void print_suspects(std::string& out, const HeapAnalysis& analysis, ObjectNames&
 }
 
 void print_classes(std::string& out, const HeapAnalysis& analysis, int lines, const Paint& paint) {
-  out += '\n' + paint(Ink::heading, fmt::format("{:>10} {:>10} {:>10}  {}", "Retained", "Own", "Objects", "Class")) +
+  out += '\n' +
+         paint(Ink::heading, fmt::format("{:>10} {:>10} {:>10} {:>5}  {}", "Retained", "Own", "Objects", "", "Class")) +
          '\n';
+  int number = 0;
   for (const ObjectClass* const of : largest_classes(analysis, lines)) {
     const ObjectClass& each = *of;
-    out += fmt::format("{:>10} {:>10} {:>10}  {}\n", size_text(each.retained), size_text(each.bytes),
-                       count_text(each.count), class_text(each.name, each.type));
+    out += fmt::format("{:>10} {:>10} {:>10} {:>5}  {}\n", size_text(each.retained), size_text(each.bytes),
+                       count_text(each.count), fmt::format("#{}", ++number), class_text(each.name, each.type));
   }
 }
 
 void print_objects(std::string& out, const HeapAnalysis& analysis, ObjectNames& names, int lines, const Paint& paint) {
   out += '\n' + paint(Ink::heading, fmt::format("{:>10} {:>10}  {}", "Retained", "Own", "Object")) + '\n';
   for (const Node node : largest_objects(analysis, lines))
-    out += fmt::format("{:>10} {:>10}  {} = {}\n", size_text(analysis.retained(node)),
-                       size_text(analysis.graph().size(node)), names.path(node),
-                       names.text(analysis.graph().object(node)));
+    out += fmt::format("{:>10} {:>10}  {}\n", size_text(analysis.retained(node)),
+                       size_text(analysis.graph().size(node)), object_text(analysis, names, node));
 }
 
 void print_types(std::string& out, const HeapAnalysis& analysis, const Paint& paint) {
@@ -96,8 +97,16 @@ std::string process_text(const HeapSnapshot& snapshot) {
 
 std::string head_text(const HeapSnapshot& snapshot) {
   std::string text = process_text(snapshot);
-  if (snapshot.stood_still_ns > 0) text += fmt::format("  stood still for {}\n", standstill_text(snapshot));
+  if (const std::string still = standstill_text(snapshot); !still.empty()) text += fmt::format("  {}\n", still);
   if (const std::string doubt = doubt_text(snapshot); !doubt.empty()) text += fmt::format("  {}\n", doubt);
+  return text;
+}
+
+std::string written_text(const HeapSnapshot& snapshot, std::string_view path, std::string_view next_step) {
+  std::string text = fmt::format("{}: {}", path, next_step);
+  if (const std::string still = standstill_text(snapshot); !still.empty())
+    text += fmt::format(" (process {} {})", snapshot.pid, still);
+  if (const std::string doubt = doubt_text(snapshot); !doubt.empty()) text += "\n  " + doubt;
   return text;
 }
 
@@ -147,7 +156,7 @@ std::string to_text(const HeapDiff& diff, const HeapAnalysis& after, double seco
     if (each.grown() <= 0 || each.grown() * 100 < diff.growths.front().grown()) break;
     const ObjectClass& its = after.classes()[each.its_class];
     out += fmt::format("{:>11} {:>9} {:>9}  {} in {}\n", change_text(each.grown()), count_text(each.count),
-                       count_text(each.gone_count), class_text(its.name, its.type), holder_text(names, each.holder));
+                       count_text(each.gone_count), class_text(its.name, its.type), holder_text(names, each));
   }
   out += '\n' + paint(Ink::heading, fmt::format("{:>11} {:>9} {:>9}  {}", "Grown by", "Before", "Now", "Class")) + '\n';
   for (std::size_t i = 0; i < std::min(most, diff.classes.size()); ++i) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <regex>
 #include <sstream>
 
 #include "support/harness.h"
@@ -131,6 +132,78 @@ TEST_CASE("paths are in Lua's words", "[heap]") {
   CHECK(records.find("store.records\n") != std::string::npos);
   CHECK(text_of({file, "--retained-by", "{next_link, number}"}).find("99 tables") == std::string::npos);
   CHECK(luaspy({"heap", file, "--class", "nothing like it"}).status == 2);
+}
+
+// What the report prints of objects and classes is what --object, --path and --class take.
+TEST_CASE("what heap prints of an object or a class can be given back", "[heap]") {
+  const std::string name = GENERATE_COPY(
+      from_range(prepared({"debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm"})));
+  INFO(name);
+  const Folder folder;
+  const std::string script = folder.write(
+      "sessions.lua",
+      "local Account = {}\n"
+      "Account.__index, Account.__name = Account, 'Account'\n"
+      "package.loaded.bank = {Account = Account}\n"
+      "sessions, accounts = {}, {}\n"
+      "for i = 1, 200 do sessions['s' .. i] = {log = {line = {number = i}}} end\n"
+      "for i = 1, 50 do accounts[i] = setmetatable({i}, Account) end\n"
+      "local function keeper(kept) return function() return kept end end\n"
+      "for i = 1, 40 do debug.getregistry()['f_' .. i] = keeper({only = i}) end\n"
+      "print('READY') io.flush() io.read()\n"
+      "for i = 1, 200 do local l = sessions['s' .. i].log l.more = {fresh = i} end\n"
+      "print('READY') io.flush() io.read()\n");
+  Running running(lua({script}, name));
+  running.read_until("READY");
+  const std::string file = folder.path("before.luaheap"), now = folder.path("now.luaheap");
+  const Finished kept = luaspy({"heap", "--pid", std::to_string(running.pid()), "-o", file});
+  REQUIRE(kept.status == 0);
+  CHECK(kept.out.empty());  // the file takes the place of the report
+  CHECK(std::ranges::count(kept.err, '\n') == 1);
+  CHECK(kept.err.find("was not stopped: none of its threads ran") != std::string::npos);
+  const std::string report = text_of({file, "--lines", "30"});
+  CHECK(report.find("  was not stopped: none of its threads ran\n") != std::string::npos);
+  // Each row of the table of objects, by its address and by its path.
+  const std::regex object_row("\n +[0-9.]+ [KM]?i?B +[0-9.]+ [KM]?i?B  (.*) = .* at (0x[0-9a-f]+)");
+  int rows = 0, paths = 0;
+  for (std::sregex_iterator row(report.begin(), report.end(), object_row), end; row != end; ++row, ++rows) {
+    const std::string path = (*row)[1], address = (*row)[2];
+    CAPTURE(path, address);
+    CHECK(text_of({file, "--object", address}).find(" at " + address) != std::string::npos);
+    if (path.find("…") != std::string::npos) continue;  // steps are left out
+    ++paths;
+    CHECK(text_of({file, "--object", path}).find(" at " + address) != std::string::npos);
+  }
+  CHECK(rows > 10);
+  CHECK(paths > 10);
+  // Each row of the table of classes, by its number and by its words.
+  const std::regex class_row("\n +[0-9.]+ [KM]?i?B +[0-9.]+ [KM]?i?B +([0-9,]+) +(#[0-9]+)  (.*)");
+  int classes = 0;
+  for (std::sregex_iterator row(report.begin(), report.end(), class_row), end; row != end; ++row, ++classes) {
+    const std::string count = (*row)[1], number = (*row)[2], words = (*row)[3];
+    CAPTURE(count, number, words);
+    const std::string of_number = text_of({file, "--class", number});
+    CHECK(of_number.starts_with(count + ' '));
+    CHECK(text_of({file, "--class", words}) == of_number);
+  }
+  CHECK(classes > 5);
+  CHECK(text_of({file, "--path", "registry"}).find("registry = {") != std::string::npos);
+  CHECK(text_of({file, "--object", "globals.sessions.s1"}).find("\n  sessions.s1\n") != std::string::npos);
+  CHECK(text_of({file, "--object", "globals"}).find("<globals>") != std::string::npos);
+  CHECK(text_of({file, "--class", "accounts[7]"}).find("50 tables Account") != std::string::npos);
+  for (const std::string what : {"#9999", "sessions.s1.nothing", "0x123", "0xnothing"})
+    CHECK(luaspy({"heap", file, "--object", what}).status == 2);
+  // Holders whose paths differ in one key are one row.
+  CHECK(text_of({file, "--class", "{line}"}).find(" sessions[…] (200)\n") != std::string::npos);
+  CHECK(text_of({file, "--class", "{number}"}).find(" sessions[…].log (200)\n") != std::string::npos);
+  CHECK(std::regex_search(text_of({file, "--class", "{only}"}),
+                          std::regex(" registry\\[…\\] → upvalue kept.* \\(40\\)\n")));
+  running.send("\n");
+  running.read_until("READY");
+  REQUIRE(luaspy({"heap", "--pid", std::to_string(running.pid()), "-o", now}).status == 0);
+  const std::string grown = text_of({"--diff", file, now});
+  INFO(grown);
+  CHECK(grown.starts_with("sessions[…].log (200) got +200 {fresh} (table): +"));
 }
 
 TEST_CASE("what holds a tenth is named, and lists and trees by their first object", "[heap]") {
