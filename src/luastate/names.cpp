@@ -92,6 +92,7 @@ Names::Entry& Names::put(Address proto, std::uint64_t mark, Prototype prototype)
   entry.size = size;
   entry.fingerprint = prototype.fingerprint();
   entry.file = words_(chunk_name(prototype.source));
+  entry.may_be_script = is_host_script(prototype.source);
   entry.defined_as = words_("");
   entry.prototype = std::move(prototype);
   return entry;
@@ -179,6 +180,7 @@ CallLabel Names::label(const Context& context, const LuaCall& call, const LuaCal
     label.name = called_as(context, call, caller);
   } else {
     const Prototype& proto = known->prototype;
+    if (known->may_be_script) name_script(context, *known);
     label.file = known->file;
     without_place_.no_debug_info += *label.file == "?";
     label.line_defined = proto.line_defined;
@@ -195,6 +197,15 @@ CallLabel Names::label(const Context& context, const LuaCall& call, const LuaCal
   }
   if (label.name->empty() || *label.name == "?") label.name = words_("function");
   return label;
+}
+
+void Names::name_script(const Context& context, Entry& entry) {
+  const Prototype& prototype = entry.prototype;
+  const std::string& chunk = stands_still_ ? scripts_.known_chunk_of(prototype.address, entry.mark)
+                                           : scripts_.chunk_of(context.lua, memory_, context.G, prototype, entry.mark);
+  if (chunk.empty()) return;
+  entry.file = words_(chunk);
+  entry.may_be_script = false;
 }
 
 // `what`: a function or a name that loaded_ has.

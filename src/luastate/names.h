@@ -12,6 +12,7 @@
 #include "luastate/code_names.h"
 #include "luastate/function_copies.h"
 #include "luastate/function_name.h"
+#include "luastate/host_scripts.h"
 #include "luastate/known_definitions.h"
 #include "luastate/loaded_functions.h"
 #include "luastate/prototype.h"
@@ -128,7 +129,8 @@ class Names {
     std::unordered_map<int, Called> callees;  // by instruction
     std::uint32_t identity = 0;               // Frame.prototype; 0: not computed yet
     bool is_told_apart = false;               // from others of its identity, by its name
-    Word file = nullptr;                      // chunk_name() of its source
+    Word file = nullptr;                      // chunk_name() of its source, or that of its HostScripts
+    bool may_be_script = false;               // of a host, and it is not known of which
     Word defined_as = nullptr;                // the name in its Definition
     bool is_identified = false;               // its Definition was searched, and its functions were told apart
     bool was_missed = false;                  // it was not in package.loaded when it was first looked for
@@ -153,6 +155,7 @@ class Names {
   std::pair<Value::Type, Value::Type> first_upvalues(const Context& context, const LuaCall& call) const;
   Word called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
+  void name_script(const Context& context, Entry& entry);
   void identify(const Lua& lua, Entry& entry);
   void name_children(const Lua& lua, const Prototype& parent);
   void distinguish(Entry& entry, const std::string& called_as);
@@ -168,6 +171,7 @@ class Names {
   std::unordered_map<Address, Unreadable> unreadable_;  // by Proto
   std::uint64_t look_ = 1;
   LoadedFunctions loaded_;
+  HostScripts scripts_;
   KnownDefinitions definitions_;
   std::unordered_map<Address, Word> iterators_;  // by LuaCall.key: a few, near functions of Lua's library
   // The names of what loaded_ knows: of functions, and of closures that have their own (LoadedFunctions::Name), by
