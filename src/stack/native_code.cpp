@@ -5,6 +5,7 @@
 #include "luastate/puc/execute_code.h"
 #include "luastate/puc/puc_lua.h"
 #include "luastate/puc/vm_functions.h"
+#include "stack/core_reach.h"
 #include "stack/native_names.h"
 
 namespace luaspy {
@@ -233,6 +234,21 @@ void NativeCode::find_own(VmImage& image, const Module& module, const Functions&
     own.end = std::max(own.end, seed);
     image.own.push_back(own);
   }
+  if (image.vm) extend_own(image, module, functions);
+}
+
+// LuaJIT's collector, tables and strings come before the first function that a program can call by its name.
+void NativeCode::extend_own(VmImage& image, const Module& module, const Functions& functions) {
+  const auto read = [&](const Unwinder::Range& function) {
+    std::vector<std::byte> bytes(function.end - function.start);
+    if (!module.executes(function.start) || !module.read(function.start, bytes)) bytes.clear();
+    return bytes;
+  };
+  const auto may_be_own = [&](Address function) {
+    const std::optional<Symbol> symbol = module.symbol(function);
+    return !symbol || symbol->start != function || owner(image, *symbol) != LuaCode::no;
+  };
+  image.own = extended(std::move(image.own), {unwinder_.machine().code, functions, read, may_be_own});
 }
 
 // Only in a VM image without symbols of its own functions. Which layout is right is known only once a state

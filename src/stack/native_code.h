@@ -73,6 +73,7 @@ class NativeCode : public NativeFunctions {
                        const std::vector<const Lua*>& layouts);
   void find_vm(VmImage& image, const Module& module);
   void find_own(VmImage& image, const Module& module, const Functions& functions);
+  void extend_own(VmImage& image, const Module& module, const Functions& functions);
   LuaCode owner(const VmImage& image, const Symbol& symbol) const;
   void recognise(VmImage& image, const Module& module, const Functions& all, const std::vector<const Lua*>& layouts);
   std::string_view recognised_name(const NativeFrame& frame) const;  // ""

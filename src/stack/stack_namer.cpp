@@ -35,7 +35,8 @@ FrameId StackNamer::native(LuaInspector& lua, const NativeFunctions& functions, 
   return known->second;
 }
 
-// A trace is shown by its number and the place where it starts.
+// A trace is shown by its number, the place where it starts, where that is from for a side trace, and its machine code's
+// size.
 std::optional<FrameId> StackNamer::trace(LuaInspector& lua, const ActiveState& state, const Trace& trace) {
   const TraceKey key = {state.G, trace.number, trace.mcode, trace.start_proto, trace.start_pc};
   if (const auto known = traces_.find(key); known != traces_.end()) return known->second;
@@ -43,7 +44,10 @@ std::optional<FrameId> StackNamer::trace(LuaInspector& lua, const ActiveState& s
   LuaCall start;
   if (!lua.reader_of(state).read_start(state, trace, start)) return std::nullopt;
   const CallLabel place = lua.names().label({*state.lua, G, lua.names().memory()}, start, nullptr, start_pc + 4);
-  return traces_[key] = stacks_.intern(marker(fmt::format("[trace {} {}:{}]", number, *place.file, place.line)));
+  const TraceStart from = start_of(lua.names().memory(), trace);
+  const std::string parent = from.parent == 0 ? "" : fmt::format(", from trace {} exit {}", from.parent, from.exit);
+  return traces_[key] = stacks_.intern(marker(
+             fmt::format("[trace {} {}:{}{}, {} bytes]", number, *place.file, place.line, parent, trace.size)));
 }
 
 FrameId StackNamer::call(const CallLabel& label, const NativeFunctions& functions) {
@@ -61,11 +65,11 @@ StackId StackNamer::name(LuaInspector& lua, const NativeFunctions& functions, co
   Names& names = lua.names();
   forget_what_changed(names, functions);
   frames_.clear();
+  bool in_c_function = false;  // that Lua has called
   for (auto frame = joined.merged.frames.rbegin(); frame != joined.merged.frames.rend(); ++frame) {
     switch (frame->kind) {
       case MergedFrame::Kind::native:
-        frames_.push_back(stacks_.with_part(native(lua, functions, joined.from.lua, joined.from.natives[frame->native]),
-                                            frame->part));
+        frames_.push_back(native_frame(lua, functions, joined, *frame, in_c_function));
         break;
       case MergedFrame::Kind::not_joined:
         frames_.push_back(stacks_.intern(not_joined));
@@ -83,11 +87,21 @@ StackId StackNamer::name(LuaInspector& lua, const NativeFunctions& functions, co
                                            state.walk.caller_of(frame->call), joined.calls[frames_.size()].pc);
         forget_what_changed(names, functions);
         frames_.push_back(this->call(label, functions));
+        in_c_function = !call.is_lua();
         break;
       }
     }
   }
   return intern();
+}
+
+// What a C function does in functions that have no name is its own work to whoever has written the Lua: they are
+// details, as the VM's are.
+FrameId StackNamer::native_frame(LuaInspector& lua, const NativeFunctions& functions, const Joined& joined,
+                                 const MergedFrame& frame, bool in_c_function) {
+  const FrameId id = native(lua, functions, joined.from.lua, joined.from.natives[frame.native]);
+  const bool is_detail = in_c_function && frame.part == Frame::Part::program && is_place(stacks_.frames()[id]);
+  return stacks_.with_part(id, is_detail ? Frame::Part::vm : frame.part);
 }
 
 // Of the outermost frames, those that decide on the start of the process, as they are shown.

@@ -33,6 +33,8 @@ class StackNamer {
 
   void forget_what_changed(const Names& names, const NativeFunctions& functions);
   FrameId native(LuaInspector& lua, const NativeFunctions& functions, const Walked& walked, const NativeFrame& native);
+  FrameId native_frame(LuaInspector& lua, const NativeFunctions& functions, const Joined& joined,
+                       const MergedFrame& frame, bool in_c_function);
   std::optional<FrameId> trace(LuaInspector& lua, const ActiveState& state, const Trace& trace);
   FrameId call(const CallLabel& label, const NativeFunctions& functions);
   void mark_start();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <regex>
 #include <sstream>
 
 #include "attach/program_name.h"
@@ -284,6 +285,26 @@ TEST_CASE("a program has the name that it was started by", "[names]") {
     CHECK(line.find(" " + name + " ") != std::string::npos);
     CHECK(line.find(" " + other + " ") == std::string::npos);
   }
+}
+
+TEST_CASE("what a C function does in functions without a name is its own, and shown on demand", "[names]") {
+  const Folder folder;
+  Running running({compile(folder, "native_work", source_version("5.4"), {"-s"})});
+  running.read_until("READY");
+  const auto recorded = [&](const Words& options) {
+    return luaspy(Words{"record", "--pid", std::to_string(running.pid()), "-d", "0.5", "-f", "folded", "-o", "-"} +
+                  options);
+  };
+  const Finished merged = recorded({}), whole = recorded({"--mode", "all"});
+  INFO(merged.out << merged.err << whole.out);
+  std::int64_t all = 0, of_work = 0;
+  for (const FoldedStack& stack : parse_folded(merged.out)) {
+    all += stack.count;
+    if (stack.frames.back() == "demo.work [C]") of_work += stack.count;
+  }
+  CHECK(of_work * 100 > all * 90);
+  CHECK(std::regex_search(merged.err, std::regex("\n +[0-9.]+ +[0-9.]+  demo\\.work \\[C\\]\n")));
+  CHECK(std::regex_search(whole.out, std::regex("demo\\.work \\[C\\];native_work\\+0x[0-9a-f]+")));
 }
 
 TEST_CASE("a call through LuaJIT's FFI has the name of the C function", "[names]") {

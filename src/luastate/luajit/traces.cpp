@@ -22,6 +22,15 @@ constexpr std::uint32_t ir_bias = 0x8000;  // REF_BIAS (lj_ir.h): constants lie 
 
 }  // namespace
 
+// lj_record.c, lj_record_setup: the first instruction, IR_BASE, has the parent and its exit as operands.
+TraceStart start_of(const Memory& memory, const Trace& trace) {
+  constexpr std::size_t instruction = 8;  // bytes (lj_ir.h, IRIns)
+  if (trace.root == 0 || !plausible_pointer(trace.ir)) return {};
+  const auto operands = memory.get<std::uint32_t>(trace.ir + instruction * Address{ir_bias});
+  if (!operands) return {};
+  return {*operands & 0xffff, *operands >> 16};
+}
+
 Traces::State& Traces::state_of(const LuajitLayout& layout, Address G) {
   if (states_.size() >= most_states && !states_.contains(G)) states_.clear();
   State& state = states_[G];
@@ -58,6 +67,7 @@ void Traces::reload(State& state, Address G) const {
     trace.mcode = load<std::uint64_t>(request.into, layout.T_mcode);
     trace.size = load<std::uint32_t>(request.into, layout.T_szmcode);
     trace.root = load<std::uint16_t>(request.into, layout.T_root);
+    trace.ir = load<std::uint64_t>(request.into, layout.T_ir);
     trace.start_proto = load_ref(layout, request.into, layout.T_startpt);
     trace.start_pc = load_ref(layout, request.into, layout.T_startpc);
     if (plausible_pointer(trace.mcode, 1) && trace.size != 0 && trace.size < most_machine_code)
