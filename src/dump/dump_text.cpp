@@ -165,12 +165,29 @@ std::string ring_text(const std::vector<pid_t>& ring) {
   return text;
 }
 
+// What the look has cost the process. `look`: of a live one.
+std::string standstill_text(const ProcessLook& look) {
+  if (look.stood_still_ns != 0)
+    return fmt::format("luaspy held the running threads for {:.1f} ms while it read this",
+                       static_cast<double>(look.stood_still_ns) / 1e6);
+  std::int64_t stopped = 0, longest_ns = 0;
+  bool any_runs = false;
+  for (const ThreadLook& thread : look.threads) {
+    any_runs |= thread.sample.state == Sample::State::running;
+    stopped += thread.sample.stopped_ns != 0;
+    longest_ns = std::max(longest_ns, thread.sample.stopped_ns);
+  }
+  if (stopped == 0)
+    return any_runs ? "The process was not stopped" : "The process was not stopped: none of its threads ran";
+  return fmt::format("luaspy stopped {} of {} thread{}, {}for {:.2f} ms", stopped, look.threads.size(),
+                     look.threads.size() == 1 ? "" : "s", stopped == 1 ? "" : "one after the other, each at most ",
+                     static_cast<double>(longest_ns) / 1e6);
+}
+
 void print_process(Out out, const ProcessLook& look) {
   for (const std::vector<pid_t>& ring : look.deadlocks)
     fmt::format_to(out.to, "\n{}\n", out.paint(Ink::hot, "Deadlock: " + ring_text(ring)));
-  if (look.stood_still_ns != 0)
-    fmt::format_to(out.to, "\nluaspy held the running threads for {:.1f} ms while it read this\n",
-                   static_cast<double>(look.stood_still_ns) / 1e6);
+  if (!look.core && !look.threads.empty()) fmt::format_to(out.to, "\n{}\n", standstill_text(look));
   if (look.disturbed)
     fmt::format_to(out.to, "\nThe process ran while it was being read: the parts above may not fit together\n");
 }

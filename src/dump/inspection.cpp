@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "attach/program_name.h"
 #include "system/progress.h"
 
 namespace luaspy {
@@ -135,6 +136,10 @@ ProcessLook Inspector::look() {
   }
   add_waits(look);
   complete(look, options_.mode, sources_, session_.sampler().reader());
+  const std::string executable = process.executable();
+  for (LuaImage& image : look.images) {
+    if (image.path == executable) image.path = program_of(look.pid);
+  }
   return look;
 }
 

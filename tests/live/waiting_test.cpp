@@ -95,8 +95,8 @@ TEST_CASE("what each thread waits for", "[waiting]") {
   looks.await("terminal", R"(read\(fd \d+: terminal /dev/pts/\d+\))");
   looks.await("sleep", R"((clock_)?nanosleep\(1 h\))");
   looks.await("until", R"(clock_nanosleep\(1 h (29|30) min.* left\))");
-  looks.await("wait_any", fmt::format(R"(wait4\(child {} \(holder\)\))", holder));
-  CHECK(looks.await("wait_one", fmt::format(R"(wait4\(child {} \(holder\)\))", holder)).children ==
+  looks.await("wait_any", fmt::format(R"(wait4\(its child {} \(holder\) runs\))", holder));
+  CHECK(looks.await("wait_one", fmt::format(R"(wait4\(its child {} \(holder\) runs\))", holder)).children ==
         std::vector<pid_t>{holder});
   looks.await("pause", R"(pause\(a signal\))");
   looks.await("cond", R"(futex\(wait at 0x[0-9a-f]+; (1 h 59 min|2 h).* left\))");

@@ -265,6 +265,18 @@ void Waits::explain_futex_wait(const ThreadState& state, Wait& wait, Details& de
   if (wait.timeout) details.push_back(relative ? limit_text(wait.timeout) : human_time(*wait.timeout) + " left");
 }
 
+namespace {
+
+// "4711 (sleep 2)". One that has not executed a program of its own has its parent's command: then "4711 (its name)".
+std::string describe_child(pid_t parent, pid_t child) {
+  constexpr std::size_t most_command = 80;
+  const std::string command = command_of(child);
+  if (command.empty() || command == command_of(parent)) return describe_process(child);
+  return fmt::format("{} ({})", child, printable(command, most_command));
+}
+
+}  // namespace
+
 bool Waits::explain_children(long call, const ThreadState& state, Wait& wait, Details& details) {
   if (call != SYS_wait4 && call != SYS_waitid && call != SYS_vfork) return false;
   constexpr std::size_t most_named = 4;
@@ -276,10 +288,12 @@ bool Waits::explain_children(long call, const ThreadState& state, Wait& wait, De
     std::erase_if(wait.children, [&](pid_t child) { return child != wanted && thread_numbered(child, wanted) == 0; });
   std::vector<std::string> names;
   for (const pid_t child : std::span(wait.children).first(std::min(most_named, wait.children.size())))
-    names.push_back(describe_process(child));
+    names.push_back(describe_child(process_.pid(), child));
   if (wait.children.size() > most_named) names.push_back(fmt::format("{} more", wait.children.size() - most_named));
-  details.push_back(by_id || wait.children.size() == 1 ? "child " + (names.empty() ? std::to_string(wanted) : names[0])
-                                                       : "any child: " + joined(names, ", "));
+  const bool is_one = by_id || wait.children.size() == 1;
+  if (is_one && names.empty()) details.push_back(fmt::format("child {}", wanted));
+  else if (is_one) details.push_back(fmt::format("its child {} runs", names[0]));
+  else details.push_back("any child: " + joined(names, ", "));
   return true;
 }
 
