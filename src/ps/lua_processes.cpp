@@ -144,7 +144,7 @@ void count_states(LuaProcess& process, const AddressSpace& space) {
 }
 
 void add_unseen(std::vector<Unseen>& unseen, pid_t pid) {
-  std::string reason = "they belong to other users; as root, luaspy sees them: sudo luaspy ps";
+  std::string reason = "only root may look at other users' processes (sudo luaspy ps)";
   if (::geteuid() == 0 || effective_user(pid) == ::geteuid()) {
     const Error refusal = explain_refusal(pid);
     if (refusal.cause == Cause::no_such_process) return;  // it has just ended

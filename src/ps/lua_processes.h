@@ -33,7 +33,7 @@ struct LuaProcess {
 
 // Processes that could not be looked at, for one reason.
 struct Unseen {
-  std::string reason;  // "they belong to other users; as root, luaspy sees them"
+  std::string reason;  // "only root may look at other users' processes (sudo luaspy ps)"
   std::vector<pid_t> pids;
 };
 

@@ -10,6 +10,7 @@
 
 #include "attach/refusal.h"
 #include "base/display_text.h"
+#include "base/paint.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "ps/lua_processes.h"
@@ -88,7 +89,7 @@ std::string table_of(const std::vector<LuaProcess>& processes, int width) {
   std::vector<std::array<std::string, 8>> rows = {
       {"PID", "USER", "CPU %", "THREADS", "STATES", "LUA", "FOUND IN", "COMMAND"}};
   constexpr std::size_t states_column = 4, command_column = 7;
-  constexpr int shortest_command = 20;
+  constexpr int shortest_command = 16;
   constexpr std::size_t most_command = 1000;
   for (const LuaProcess& process : processes)
     rows.push_back({std::to_string(process.pid), displayable(process.user, Charset::utf8, 32),
@@ -98,16 +99,29 @@ std::string table_of(const std::vector<LuaProcess>& processes, int width) {
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i]));
   }
+  // In a narrow window what says least is left out, this first.
+  constexpr std::array<std::size_t, 4> spared = {3, 1, 6, states_column};
+  std::array<bool, 8> is_shown{};
+  is_shown.fill(true);
+  is_shown[states_column] = with_states;
+  const auto width_before_command = [&] {
+    int sum = 0;
+    for (std::size_t i = 0; i < command_column; ++i) sum += is_shown[i] ? widths[i] + 2 : 0;
+    return sum;
+  };
+  for (const std::size_t column : spared) {
+    if (width != 0 && width_before_command() + shortest_command > width) is_shown[column] = false;
+  }
   std::string text;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < command_column; ++i) {
-      if (i == states_column && !with_states) continue;
+      if (!is_shown[i]) continue;
       const bool is_number = i == 0 || (i >= 2 && i <= states_column);
       const std::string blanks(static_cast<std::size_t>(widths[i] - columns(row[i])), ' ');
       line += (is_number ? blanks + row[i] : row[i] + blanks) + "  ";
     }
-    const int room = std::max(width - columns(line), shortest_command);
+    const int room = std::max(width - columns(line), shortest_command / 2);
     text += line + (width == 0 ? row[command_column] : fit(row[command_column], room, Cut::right, Charset::ascii)) +
             '\n';
   }
@@ -123,11 +137,24 @@ std::string unseen_text(const std::vector<Unseen>& unseen) {
   return text;
 }
 
+namespace {
+
+// Other users' init is on every machine, and hardly ever what anybody looks for.
+void leave_out_init(std::vector<Unseen>& unseen) {
+  constexpr pid_t init = 1;
+  for (Unseen& some : unseen) std::erase(some.pids, init);
+  std::erase_if(unseen, [](const Unseen& some) { return some.pids.empty(); });
+}
+
+}  // namespace
+
 Result<int> ps(const PsOptions& options) {
   if (!has_own_proc()) return explain_absence(0);
   LuaProcesses found = find_lua_processes(options.states);
   measure_cpu(found.processes);
-  std::string notes = unseen_text(found.unseen);
+  std::vector<Unseen> unseen = found.unseen;
+  if (!found.processes.empty()) leave_out_init(unseen);
+  std::string notes = unseen_text(unseen);
   std::string refusals;
   for (const LuaProcess& process : found.processes) {
     if (!process.refusal.empty() && refusals.size() < 2000) refusals += process.refusal + '\n';
@@ -137,7 +164,8 @@ Result<int> ps(const PsOptions& options) {
   } else {
     if (found.processes.empty()) notes = "No process runs Lua.\n" + notes;
     else std::cout << table_of(found.processes, system::terminal_of(1).width) << std::flush;
-    say("{}{}", refusals, notes);
+    constexpr int further_in = 2;
+    say("{}", wrapped(refusals + notes, system::terminal_of(2).width, further_in));
   }
   if (const Result<void> written = system::flush_standard_output("the list"); !written) return written.error();
   return 0;

@@ -271,7 +271,7 @@ TEST_CASE("what ps may not see, it counts, with the reason", "[ps]") {
   CHECK(std::regex_search(
       finished.err,
       std::regex(
-          R"((^|\n)\d+ process(es| \(\d+\)) could not be looked at: they belong to other users; as root, luaspy sees them: sudo luaspy ps\n)")));
+          R"((^|\n)\d+ process(es| \(\d+\)) could not be looked at: only root may look at other users' processes \(sudo luaspy ps\)\n)")));
   command.push_back("--json");
   finished = run(command);
   const nlohmann::json list = nlohmann::json::parse(finished.out);
