@@ -164,7 +164,7 @@ TEST_CASE("what heap prints of an object or a class can be given back", "[heap]"
   const std::string report = text_of({file, "--lines", "30"});
   CHECK(report.find("  was not stopped: none of its threads ran\n") != std::string::npos);
   // Each row of the table of objects, by its address and by its path.
-  const std::regex object_row("\n +[0-9.]+ [KM]?i?B +[0-9.]+ [KM]?i?B  (.*) = .* at (0x[0-9a-f]+)");
+  const std::regex object_row("\n +[0-9.]+ [KM]?i?B +[0-9.]+ [KM]?i?B  (.*?) = .* at (0x[0-9a-f]+)");
   int rows = 0, paths = 0;
   for (std::sregex_iterator row(report.begin(), report.end(), object_row), end; row != end; ++row, ++rows) {
     const std::string path = (*row)[1], address = (*row)[2];
