@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "allocations/allocation_loop.h"
+#include "allocations/allocation_sink.h"
 #include "allocations/allocator.h"
 #include "allocations/burst_pace.h"
 #include "allocations/call_kinds.h"

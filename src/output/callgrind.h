@@ -7,7 +7,7 @@
 // functions, and if a function is on a stack more than once, only its outermost call counts. So
 // inclusive costs are the same as those of costs().
 
-#include "output/format.h"
+#include "output/write_options.h"
 
 namespace luaspy {
 

@@ -6,7 +6,7 @@
 // For time only: a slice only has a length in time, and there is no field for another weight.
 // Profiles of bytes and objects are refused (Shows::time).
 
-#include "output/format.h"
+#include "output/write_options.h"
 
 namespace luaspy {
 

@@ -4,7 +4,7 @@
 // version: a thread's samples in the order of time, in categories by kind of frame and state of the
 // VM. In a profile of time samples are counted; in bytes and objects they have a weight.
 
-#include "output/format.h"
+#include "output/write_options.h"
 
 namespace luaspy {
 

@@ -44,7 +44,7 @@
 // luaspy report reads.
 
 #include "output/comparison.h"
-#include "output/format.h"
+#include "output/write_options.h"
 
 namespace luaspy {
 

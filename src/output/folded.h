@@ -3,7 +3,7 @@
 // counts its samples; in a profile of bytes or objects it is their weight.
 
 #include "output/comparison.h"
-#include "output/format.h"
+#include "output/write_options.h"
 
 namespace luaspy {
 

@@ -11,6 +11,7 @@
 #include "output/firefox.h"
 #include "output/flamegraph.h"
 #include "output/folded.h"
+#include "output/otlp.h"
 #include "output/pprof.h"
 #include "output/speedscope.h"
 #include "output/svg.h"
@@ -44,6 +45,8 @@ std::span<const Format> formats() {
              Shows::sums, write_folded, write_folded_diff},
       Format{"pprof", ".pb.gz", "", "go tool pprof -http : FILE, or upload it to Pyroscope or Parca", Shows::sums,
              write_pprof, nullptr, false, true},
+      Format{"otlp", ".otlp", "", "send it to an OpenTelemetry Collector", Shows::sums, write_otlp},
+      Format{"otlp-json", ".otlp.json", "", "send it to an OpenTelemetry Collector", Shows::sums, write_otlp_json},
       Format{"chrometrace", ".trace.json", "", "open it at https://ui.perfetto.dev (nothing is uploaded)", Shows::time,
              write_chrometrace},
       Format{"callgrind", ".callgrind", "", "kcachegrind FILE, or callgrind_annotate FILE", Shows::sums,

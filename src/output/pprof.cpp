@@ -9,43 +9,15 @@
 #include <vector>
 
 #include "base/text.h"
-#include "base/varint.h"
 #include "output/gzip.h"
+#include "output/protobuf.h"
 #include "profile/function_table.h"
 #include "profile/recorded.h"
 
 namespace luaspy {
 namespace {
 
-// A message in protobuf's wire format (protobuf.dev/programming-guides/encoding). Fields that are 0
-// or empty are not written, because that is the default.
-class Message {
- public:
-  void add(int field, std::uint64_t number) {
-    if (number == 0) return;
-    tag(field, 0);
-    put_varint(bytes_, number);
-  }
-  void add(int field, std::int64_t number) { add(field, static_cast<std::uint64_t>(number)); }
-  void add(int field, std::string_view bytes) {
-    tag(field, 2);
-    put_varint(bytes_, bytes.size());
-    bytes_ += bytes;
-  }
-  void add(int field, const Message& message) { add(field, std::string_view(message.bytes_)); }
-  void add(int field, std::span<const std::uint64_t> packed) {
-    Message numbers;
-    for (const std::uint64_t number : packed) put_varint(numbers.bytes_, number);
-    add(field, numbers);
-  }
-
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  void tag(int field, unsigned wire_type) { put_varint(bytes_, static_cast<std::uint64_t>(field) << 3 | wire_type); }
-
-  std::string bytes_;
-};
+using Message = ProtobufMessage;
 
 // The field numbers of profile.proto.
 namespace field {

@@ -4,7 +4,7 @@
 // their weight (time, space or objects), or with others (WriteOptions::values); thread, process and
 // state are its labels.
 
-#include "output/format.h"
+#include "output/write_options.h"
 
 namespace luaspy {
 

@@ -4,7 +4,7 @@
 // ticks, bytes or objects. Equal samples that follow each other are merged.
 
 #include "output/comparison.h"
-#include "output/format.h"
+#include "output/write_options.h"
 
 namespace luaspy {
 

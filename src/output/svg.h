@@ -4,7 +4,7 @@
 // the pointer. There is no script in it, and it loads nothing.
 
 #include "output/comparison.h"
-#include "output/format.h"
+#include "output/write_options.h"
 
 namespace luaspy {
 

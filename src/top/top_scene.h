@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "top/top_lines.h"
+#include "top/top_line.h"
+#include "top/top_pane.h"
+#include "top/top_view.h"
 
 namespace luaspy {
 

@@ -95,7 +95,7 @@ std::vector<ProcessLook> looks() {
   LuaImage image;
   image.path = "/usr/bin/lua5.4", image.version = "5.4.4";
   look.images = {image};
-  look.rows = {"Lua 5.4.3-5.4.9"};
+  look.layouts = {"Lua 5.4.3-5.4.9"};
   look.threads = {saved(100, "5.4.4-coroutine", VmState::interpreting),
                   saved(101, "luajit-inlined", VmState::machine_code), waiting(102), waiting(103)};
   look.threads[0].cpu_wait = CpuWait{1'000'000'000, 260'000'000, {}, 700'000'000};

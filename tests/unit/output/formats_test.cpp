@@ -113,13 +113,15 @@ TEST_CASE("the ending of a file chooses the format", "[unit]") {
   CHECK(chosen("a.svg") == "svg");
   CHECK(chosen("a.json") == "speedscope");
   CHECK(chosen("a.trace.json") == "chrometrace");
+  CHECK(chosen("a.otlp.json") == "otlp-json");
   CHECK(chosen("dir.lua/a.txt") == "folded");
   for (const char* const file : {"", "-", "profile", "/dev/null", "some.where/profile", "..", ".hidden", "/a.b/"})
     CHECK(chosen(file) == "none");
   for (const char* const file : {"my.lua", "a.htm", "a.tar.gz", ".hidden.x"}) CHECK(chosen(file) == "error");
   CHECK(choose_format("", "my.lua", nullptr).error().text ==
         "my.lua: no format has the ending .lua. Those that there are: .html, .svg, .speedscope.json, .json, .luaspy, "
-        ".folded, .txt, .pb.gz, .trace.json, .callgrind, .firefox.json. With -f FORMAT a file may end as you like.");
+        ".folded, .txt, .pb.gz, .otlp, .otlp.json, .trace.json, .callgrind, .firefox.json. With -f FORMAT a file may "
+        "end as you like.");
 }
 
 TEST_CASE("the next step names the file, as a shell reads it", "[unit]") {
