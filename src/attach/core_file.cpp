@@ -237,7 +237,8 @@ Result<void> CoreFile::locate_files(const CoreOptions& options) {
   files_[program->file].deleted = false;
   const File& file = look_up(*program);
   if (file.state == File::State::missing)
-    return Error{Cause::usage, fmt::format("Cannot read {}.", options.executable)};
+    return Error{Cause::usage, fmt::format("Cannot read {}: {}.", options.executable,
+                                           system::why_unreadable(options.executable).text())};
   if (file.state == File::State::differs)
     return Error{Cause::usage, fmt::format("{} is not the program that {} comes from: {}", options.executable,
                                            options.path, file.path)};

@@ -45,7 +45,7 @@ class RawReader {
     begin_window();
     Metadata& about = profile_.about;
     about.duration_ns = std::max(about.duration_ns, tick_.at_ns);
-    about.ticks += ticks_;
+    if (!about.complete || !whole || about.ticks == 0) about.ticks += ticks_;
     about.sampled_ns = std::min(about.sampled_ns, about.duration_ns);
     if (takes_allocations_) {
       about.ticks = std::exchange(about.allocations, 0);
@@ -416,8 +416,8 @@ class RawReader {
   std::size_t text_bytes_ = 0;  // of strings, frames, threads and names of files
   std::size_t source_bytes_left_ = raw::most_source;
   Tick tick_;
-  // ticks_: records of these since the last word about their number. Several threads' records may be of one tick,
-  // so their number is not that of the ticks.
+  // ticks_: records of these since the last word about their number, of which a whole recording needs none. Several
+  // threads' records may be of one tick, so their number is not that of the ticks.
   std::int64_t ticks_ = 0, sum_ = 0;  // sum_: of stop times and weights
   Mode mode_;
   ProfileBuilder built_;

@@ -90,6 +90,12 @@ Failure why_unreadable(const std::string& path) {
   return {};
 }
 
+FileDescriptor make_temporary_file(std::string& path, Failure& failure) {
+  FileDescriptor file(::mkostemp(path.data(), O_APPEND | O_CLOEXEC));
+  failure = failure_if(!file);
+  return file;
+}
+
 Failure write_all(int file_descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file_descriptor, bytes.data(), bytes.size());

@@ -60,6 +60,8 @@ struct FileIdentity {
 std::optional<FileIdentity> file_identity(const std::string& path);
 // Why a file cannot be read: no such file, no permission, or it is a directory. 0: it can. A pipe is not opened.
 Failure why_unreadable(const std::string& path);
+// A new file, for appending, that only its user may read. `path` ends in XXXXXX, and becomes its name (mkostemp(3)).
+FileDescriptor make_temporary_file(std::string& path, Failure& failure);
 // Writes all of it, unless that fails.
 Failure write_all(int file_descriptor, std::string_view bytes);
 // Names in a directory that are numbers, ascending.

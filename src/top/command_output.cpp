@@ -14,8 +14,11 @@ Result<CommandOutput> CommandOutput::divert() {
   CommandOutput output;
   const char* const folder = std::getenv("TMPDIR");
   std::string path = fmt::format("{}/luaspy-top-XXXXXX", folder != nullptr && *folder != '\0' ? folder : "/tmp");
-  const FileDescriptor written(::mkostemp(path.data(), O_APPEND | O_CLOEXEC));
-  if (!written) return Error{Cause::output, fmt::format("Cannot write {}, the file for the command's output.", path)};
+  system::Failure failure;
+  const FileDescriptor written = system::make_temporary_file(path, failure);
+  if (!written)
+    return Error{Cause::output,
+                 fmt::format("Cannot write {}, the file for the command's output: {}.", path, failure.text())};
   output.path_ = path;
   output.file_ = system::open_file(path, O_RDONLY);
   const FileDescriptor nothing = system::open_file("/dev/null", O_RDONLY);

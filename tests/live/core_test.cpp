@@ -113,6 +113,9 @@ void check_without_files(const Json& live, const Folder& folder, const std::stri
       }));
     }
   }
+  const Finished none = luaspy({"dump", "--core", core, "--exe", "/no/such/program"});
+  CHECK(none.status == 2);
+  CHECK(none.err.find("Cannot read /no/such/program: No such file or directory.") != std::string::npos);
   const Finished wrong = luaspy({"dump", "--core", core, "--exe", "/bin/true"});
   CHECK(wrong.status == 2);
   CHECK(wrong.err.find("/bin/true is not the program that") != std::string::npos);

@@ -257,6 +257,31 @@ TEST_CASE("a raw recording of bytes or objects is read as one", "[unit]") {
   }
 }
 
+TEST_CASE("how often was looked is what a whole recording says, however many records its ticks have", "[unit]") {
+  EventTables tables;
+  std::ostringstream out;
+  RawWriter writer(tables, Unit::nanoseconds, out);
+  Metadata about;
+  const auto say = [&](std::int64_t ticks, bool complete) {
+    about.ticks = ticks, about.complete = complete;
+    writer.about(about);
+    writer.flush();
+  };
+  const ThreadId one = tables.threads.intern({1, "one"}), other = tables.threads.intern({2, "two"});
+  const auto tick = [&](std::int64_t at) {  // the threads are looked at by turns
+    writer.sample(one, {at * ms, 10 * ms}, Sample());
+    writer.sample(other, {at * ms + 1, 7 * ms}, Sample());
+  };
+  tick(10), tick(20);
+  say(3, false);
+  tick(30);  // which was counted before it was written
+  say(3, true);
+  const Result<Profile> whole = read(out.str());
+  REQUIRE(whole);
+  CHECK(whole->samples() == 6);
+  CHECK(whole->about.ticks == 3);
+}
+
 TEST_CASE("what a raw recording counts is known before its first sample, and never changes", "[unit]") {
   const auto about = [](const std::string& key, const std::string& value) {
     const std::string body = static_cast<char>(key.size()) + key + static_cast<char>(value.size()) + value;
