@@ -150,9 +150,9 @@ class Matcher {
     ambiguous_.push_back(group.before.size() == 1 && group.after.size() == 1
                              ? fmt::format("The {} of {} on line {} is taken for the one that was on line {}.", name,
                                            first.file, others[0], before_.functions[group.before[0]].line_defined)
-                             : fmt::format("{} has {} functions `{}` before and {} after: they are matched by the "
-                                           "nearest lines.",
-                                           first.file, group.before.size(), name, group.after.size()));
+                             : fmt::format("{} in {}: {} before and {} after, matched by the nearest lines.",
+                                           name == "function" ? "Functions without a name" : "`" + name + "`",
+                                           first.file, group.before.size(), group.after.size()));
   }
 
   // A function that has another name in its place.

@@ -246,8 +246,7 @@ TEST_CASE("of several functions of a name the nearest is the same, and that is t
   const Profile after = profile_of({lua("new", "a.lua", 13, 0), lua("new", "a.lua", 93, 0)});
   const FunctionMatching matching = match_functions(before, after);
   CHECK(texts_of(before) == Texts{"new (a.lua:13)", "new (a.lua:50)", "new (a.lua:93)"});
-  CHECK(matching.ambiguous ==
-        Texts{"a.lua has 3 functions `new` before and 2 after: they are matched by the nearest lines."});
+  CHECK(matching.ambiguous == Texts{"`new` in a.lua: 3 before and 2 after, matched by the nearest lines."});
 }
 
 TEST_CASE("functions around it say how far one has moved", "[unit]") {
