@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iterator>
 #include <tuple>
+#include <vector>
 
 #include "base/doubts.h"
 #include "profile/amount_text.h"
@@ -47,6 +48,29 @@ void add_few(const Profile& profile, Text out) {
   fmt::format_to(out,
                  "  few samples: shares may be off by {:.0f} points by chance; -r {:g} takes {:.0f} times as many\n",
                  100 / std::sqrt(static_cast<double>(profile.samples())), much_higher, much_higher / rate);
+}
+
+// With --idle, threads that only wait have as many samples as those that work.
+void add_never_ran(const Profile& profile, Text out) {
+  std::vector<bool> ran(profile.threads().size());
+  std::vector<std::int64_t> samples(ran.size());
+  bool sleeps = false;
+  for (const auto& [at, amount] : profile.counts()) {
+    const bool is_asleep = profile.situations()[at.situation].state == Sample::State::sleeping;
+    sleeps |= is_asleep;
+    if (!is_asleep) ran[at.thread] = true;
+    samples[at.thread] += amount.samples;
+  }
+  std::int64_t never = 0, of_those = 0;
+  for (std::size_t i = 0; i < ran.size(); ++i) {
+    if (!ran[i]) ++never, of_those += samples[i];
+  }
+  const auto all = static_cast<std::int64_t>(ran.size());
+  if (!sleeps || never == 0 || never == all) return;
+  fmt::format_to(out,
+                 "  {} of {} threads never ran, and {:.0f} % of the samples are their waits: luaspy report has "
+                 "--by-thread, and --thread for one\n",
+                 never, all, percent(of_those, profile.samples()));
 }
 
 void add_coverage(const Metadata& about, Text out) {
@@ -196,7 +220,7 @@ std::string summary_text(const Profile& profile) {
   if (about.allocations != 0)
     fmt::format_to(out, "  {} of allocations, too, in turns: {:.1f} s for these, {:.1f} s for the samples of time\n",
                    count_of(about.allocations, "sample"), seconds - looked_s, looked_s);
-  if (of_time) add_few(profile, out);
+  if (of_time) add_few(profile, out), add_never_ran(profile, out);
   if (of_time) add_coverage(about, out);
   add_stops(profile, ticks_a_second, out);
   if (profile.quality().stacks != 0) add_doings(profile, out);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "luastate/luajit/vm_functions.h"
 #include "luastate/puc/execute_code.h"
 #include "luastate/puc/puc_lua.h"
 #include "luastate/puc/vm_functions.h"
@@ -255,15 +256,36 @@ void NativeCode::extend_own(VmImage& image, const Module& module, const Function
 // is found; most copies have layouts of one version only.
 void NativeCode::recognise(VmImage& image, const Module& module, const Functions& all,
                            const std::vector<const Lua*>& layouts) {
-  if (image.executes.size() != 1 || image.own.empty() || layouts.empty()) return;
+  const auto has_symbol = [&](Address function) {
+    const std::optional<Symbol> symbol = module.symbol(function);
+    return symbol && symbol->start == function;
+  };
+  if (image.own.empty()) return;
+  if (image.vm && image.executes.empty()) {
+    // The virtual machine's own symbols are local: a module that has them has all.
+    if (const std::optional<Symbol> symbol = module.symbol((image.vm->start + image.vm->end) / 2);
+        symbol && symbol->name.starts_with("lj_"))
+      return;
+    image.recognised = recognise_luajit_functions(call_graph(image, module, all));
+    return;
+  }
+  if (image.executes.size() != 1 || layouts.empty()) return;
   const Address execute = image.executes.front().start;
-  if (const std::optional<Symbol> symbol = module.symbol(execute); symbol && symbol->start == execute) return;
+  if (has_symbol(execute)) return;
   const Layout& layout = *puc_layout(*layouts.front());
   if (std::ranges::any_of(layouts, [&](const Lua* other) { return puc_layout(*other)->bytecode != layout.bytecode; }))
     return;
-  PucCode functions;
+  CallGraph functions = call_graph(image, module, all);
   functions.known.emplace("luaV_execute", execute);
   if (!image.collectors.empty()) functions.known.emplace("luaC_step", image.collectors.front().step);
+  image.recognised = recognise_functions(functions, layout.bytecode);
+  image.recognised.emplace(execute, "luaV_execute");
+  if (!image.collectors.empty()) image.recognised.emplace(image.collectors.front().step, "luaC_step");
+}
+
+// Which of Lua's own functions call which, and the names that they have.
+CallGraph NativeCode::call_graph(const VmImage& image, const Module& module, const Functions& all) const {
+  CallGraph functions;
   const auto is_own = [&](Address address) {
     return std::ranges::any_of(image.own,
                                [&](const Unwinder::Range& own) { return address >= own.start && address < own.end; });
@@ -291,9 +313,7 @@ void NativeCode::recognise(VmImage& image, const Module& module, const Functions
       if (std::ranges::find(calls, *target) == calls.end()) calls.push_back(*target);
     }
   }
-  image.recognised = recognise_functions(functions, layout.bytecode);
-  image.recognised.emplace(execute, "luaV_execute");
-  if (!image.collectors.empty()) image.recognised.emplace(image.collectors.front().step, "luaC_step");
+  return functions;
 }
 
 std::string_view NativeCode::recognised_name(const NativeFrame& frame) const {

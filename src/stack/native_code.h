@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "luastate/call_rules.h"
 #include "luastate/detect.h"
 #include "luastate/luajit/vm_code.h"
 #include "luastate/native_functions.h"
@@ -76,6 +77,7 @@ class NativeCode : public NativeFunctions {
   void extend_own(VmImage& image, const Module& module, const Functions& functions);
   LuaCode owner(const VmImage& image, const Symbol& symbol) const;
   void recognise(VmImage& image, const Module& module, const Functions& all, const std::vector<const Lua*>& layouts);
+  CallGraph call_graph(const VmImage& image, const Module& module, const Functions& all) const;
   std::string_view recognised_name(const NativeFrame& frame) const;  // ""
 
   const Modules& modules_;

@@ -99,8 +99,9 @@ class Head {
     const double rate = seconds > 0 ? static_cast<double>(scene_.counts.ticks.recent) / seconds : 0;
     const std::string threads = threads_text(scene_.counts, scene_.target, scene_.view.is_since_start()),
                       rate_text = fmt::format("{:.{}f}", rate, rate < 9.95 ? 1 : 0);
-    const std::string still = fmt::format("{}stood still {:.2f} %", scene_.dot(),
-                                          share(scene_.view.part(scene_.counts.stopped), elapsed_));
+    const std::string stood_still = fmt::format("stood still {:.2f} %",
+                                                share(scene_.view.part(scene_.counts.stopped), elapsed_)),
+                      still = scene_.dot() + stood_still;
     const std::int64_t lost = std::accumulate(scene_.counts.losses.begin() + 1, scene_.counts.losses.end(),
                                               std::int64_t{0});
     const std::optional<double> covered = coverage(scene_.target.cpu, scene_.target.sampled_cpu_ns);
@@ -123,8 +124,11 @@ class Head {
     };
     std::string text = first_fit(scene_.size.width - columns(time) - 3);
     if (text.empty()) text = first_fit(scene_.size.width);
-    if (text.empty()) text = shortest;
+    const bool has_still = !text.empty();
+    if (!has_still) text = shortest;
     sides({{{text}}}, time);
+    // What luaspy does to the program is always said.
+    if (!has_still) lines_.push_back({{{scene_.margin() + stood_still}}});
   }
 
   void heap() {

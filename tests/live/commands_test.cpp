@@ -854,4 +854,14 @@ TEST_CASE("the target's own signals arrive while it is recorded", "[commands]") 
   CHECK(running.rest().empty());  // none came twice
 }
 
+TEST_CASE("completion knows the objects that every Lua has", "[commands]") {
+  const Finished completed = run(
+      {"bash", "-c",
+       "source <(\"$0\" completion bash); COMP_WORDS=(luaspy heap --object r); COMP_CWORD=3; "
+       "_luaspy; echo \"${COMPREPLY[*]}\"",
+       LUASPY_PROGRAM});
+  INFO(completed.err);
+  CHECK(completed.out == "registry\n");
+}
+
 }  // namespace luaspy::live

@@ -1,37 +1,27 @@
 #include "luastate/puc/vm_functions.h"
 
-#include <algorithm>
 #include <array>
-#include <optional>
-#include <set>
 #include <span>
+#include <vector>
 
 namespace luaspy {
 namespace {
 
-// `name` is the only function that all `callers` call and that has no name yet.
+// A rule of the series from `first` to `last`; otherwise as CallRule.
 struct Rule {
   std::string_view name;
-  Bytecode first, last;  // versions
+  Bytecode first, last;
   std::array<std::string_view, 3> callers;
-  // What the source says in addition.
-  enum class Also : std::uint8_t {
-    nothing,
-    only_they,  // nothing else calls it
-    they_only,  // the first of them calls nothing else
-    two,        // at most two functions call it
-  } also = Also::nothing;
-  std::string_view calls = {};   // it calls this
-  std::string_view beside = {};  // the first caller calls this, too
+  CallRule::Also also = CallRule::Also::nothing;
+  std::string_view calls = {}, beside = {};
 };
 
 constexpr Bytecode newest = newest_with_vm_functions;
 
-// lapi.c and the files that it calls. A rule up to `newest` holds in all series since the first. Rules are tried until
-// none finds anything new.
+// lapi.c and the files that it calls. A rule up to `newest` holds in all series since the first.
 std::span<const Rule> rules() {
   using enum Bytecode;
-  using enum Rule::Also;
+  using enum CallRule::Also;
   static constexpr Rule all[] = {
       // lapi.c
       {"luaH_next", lua51, newest, {"lua_next"}, only_they},
@@ -124,108 +114,15 @@ std::span<const Rule> rules() {
 // If these are not what they should be, functions of different files are inlined into each other.
 constexpr std::string_view never_inlined[] = {"luaH_next", "luaU_dump", "luaF_newCclosure", "luaS_newudata"};
 
-class Recogniser {
- public:
-  Recogniser(const PucCode& core, Bytecode version)
-      : core_(core), version_(version), known_(core.known.begin(), core.known.end()) {
-    for (const auto& [name, function] : core.known) named_.insert(function);
-    for (const auto& [function, callees] : core.calls) {
-      for (const Address callee : callees) callers_[callee].insert(function);
-    }
-    leave_out_index();
-  }
-
-  std::unordered_map<Address, std::string_view> run() {
-    for (bool news = true; news;) {
-      news = false;
-      for (const Rule& rule : rules()) {
-        if (version_ < rule.first || version_ > rule.last || known_.contains(rule.name)) continue;
-        const std::optional<Address> function = find(rule);
-        if (!function) continue;
-        known_.emplace(rule.name, *function);
-        named_.insert(*function);
-        found_.emplace(*function, rule.name);
-        news = true;
-      }
-    }
-    const bool is_whole = std::ranges::all_of(never_inlined, [&](std::string_view name) {
-      const auto function = known_.find(name);
-      return function != known_.end() && !calls(function->second, function->second);
-    });
-    return is_whole ? std::move(found_) : std::unordered_map<Address, std::string_view>();
-  }
-
- private:
-  const std::vector<Address>& callees(Address function) const {
-    static const std::vector<Address> none;
-    const auto found = core_.calls.find(function);
-    return found != core_.calls.end() ? found->second : none;
-  }
-  bool calls(Address caller, Address callee) const {
-    return std::ranges::find(callees(caller), callee) != callees(caller).end();
-  }
-  // 0: it is not known.
-  Address known(std::string_view name) const {
-    const auto found = known_.find(name);
-    return found != known_.end() ? found->second : 0;
-  }
-
-  // Nearly all API functions call index2value (5.1: index2adr), which is static. Where a compiler has
-  // inlined it, something else may be called by many: so it gets no name.
-  void leave_out_index() {
-    constexpr int least = 7;
-    std::map<Address, int> counts;
-    for (const auto& [name, function] : core_.known) {
-      if (!name.starts_with("lua_")) continue;
-      for (const Address callee : callees(function)) counts[callee] += named_.contains(callee) ? 0 : 1;
-    }
-    const auto most = std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; });
-    if (most != counts.end() && most->second >= least) named_.insert(index_ = most->first);
-  }
-
-  std::optional<Address> find(const Rule& rule) const {
-    std::vector<Address> callers;
-    for (const std::string_view name : rule.callers) {
-      if (name.empty()) continue;
-      callers.push_back(known(name));
-      if (callers.back() == 0) return {};
-    }
-    const std::vector<Address>& first = callees(callers.front());
-    if (!rule.beside.empty() && (known(rule.beside) == 0 || !calls(callers.front(), known(rule.beside)))) return {};
-    if (rule.also == Rule::Also::they_only &&
-        std::ranges::count_if(first, [&](Address callee) { return callee != index_; }) != 1)
-      return {};
-    std::optional<Address> only;
-    for (const Address callee : first) {
-      const auto calls_it = [&](Address caller) { return calls(caller, callee); };
-      if (named_.contains(callee) || !std::ranges::all_of(callers, calls_it) || !fits(rule, callee, callers)) continue;
-      if (only) return {};
-      only = callee;
-    }
-    return only;
-  }
-  bool fits(const Rule& rule, Address callee, const std::vector<Address>& callers) const {
-    if (!rule.calls.empty() && (known(rule.calls) == 0 || !calls(callee, known(rule.calls)))) return false;
-    const std::set<Address>& of_it = callers_.at(callee);
-    if (rule.also == Rule::Also::two) return of_it.size() <= 2;
-    if (rule.also != Rule::Also::only_they) return true;
-    return std::ranges::all_of(
-        of_it, [&](Address caller) { return caller == callee || std::ranges::find(callers, caller) != callers.end(); });
-  }
-
-  const PucCode& core_;
-  Bytecode version_;
-  std::map<std::string_view, Address> known_;
-  std::set<Address> named_;  // functions that need no name any more
-  Address index_ = 0;
-  std::unordered_map<Address, std::set<Address>> callers_;
-  std::unordered_map<Address, std::string_view> found_;
-};
-
 }  // namespace
 
-std::unordered_map<Address, std::string_view> recognise_functions(const PucCode& core, Bytecode version) {
-  return Recogniser(core, version).run();
+std::unordered_map<Address, std::string_view> recognise_functions(const CallGraph& graph, Bytecode version) {
+  std::vector<CallRule> of_version;
+  for (const Rule& rule : rules()) {
+    if (version >= rule.first && version <= rule.last)
+      of_version.push_back({rule.name, rule.callers, rule.also, rule.calls, rule.beside});
+  }
+  return recognise_by_calls(graph, of_version, never_inlined);
 }
 
 }  // namespace luaspy
