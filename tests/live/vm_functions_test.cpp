@@ -37,8 +37,8 @@ Recognised recognise(const Running& running, const std::string& with_symbols, Kn
   map.update(map.look());
   map.find_luas();
   map.find_functions();
-  REQUIRE(map.functions().cores().size() == 1);
-  const NativeCode::VmImage& core = map.functions().cores().front();
+  REQUIRE(map.functions().vm_images().size() == 1);
+  const NativeCode::VmImage& core = map.functions().vm_images().front();
   const Module& module = *map.modules().find(core.start);
   const int file = ::open(with_symbols.c_str(), O_RDONLY | O_CLOEXEC);
   REQUIRE(file >= 0);
@@ -68,7 +68,7 @@ Recognised of_program(const Folder& folder, const std::string& program) {
   second.read_until("READY");
   KnownFiles known;
   const Recognised first = recognise(running, program, known);
-  REQUIRE(known.cores.size() == 1);
+  REQUIRE(known.vm_images.size() == 1);
   const Recognised moved = recognise(second, program, known);
   CHECK(moved.count == first.count);
   CHECK(moved.has_symbols == first.has_symbols);
