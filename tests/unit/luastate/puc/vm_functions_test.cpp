@@ -8,8 +8,8 @@ namespace luaspy {
 namespace {
 
 // A part of 5.4. Functions are numbered: names are the API's.
-PucCode small_core() {
-  PucCode core;
+CallGraph small_core() {
+  CallGraph core;
   core.known = {{"lua_next", 1},   {"lua_dump", 2},   {"lua_pushcclosure", 3}, {"lua_newuserdatauv", 4},
                 {"lua_rawget", 5}, {"luaC_step", 10}, {"luaV_execute", 11},    {"lua_len", 6}};
   core.calls = {{1, {101}},   {2, {102}}, {3, {103, 10}}, {4, {10, 104}}, {5, {105}}, {6, {105, 106}},
@@ -32,7 +32,7 @@ TEST_CASE("functions are recognised by who calls them", "[unit]") {
 }
 
 TEST_CASE("what may be one of two functions is neither", "[unit]") {
-  PucCode core = small_core();
+  CallGraph core = small_core();
   core.calls[5].push_back(107);
   const auto names = recognise_functions(core, Bytecode::lua54);
   CHECK(!names.contains(105));
@@ -46,7 +46,7 @@ TEST_CASE("the rules were compared with the newest series", "[unit]") {
 }
 
 TEST_CASE("where functions are inlined over files, none is recognised", "[unit]") {
-  PucCode core = small_core();
+  CallGraph core = small_core();
   SECTION("luaU_dump is in lua_dump: what it calls calls itself") { core.calls[102].push_back(102); }
   SECTION("luaH_next is in lua_next: others call what that calls") { core.calls[11].push_back(101); }
   SECTION("luaS_newudata is in lua_newuserdatauv: nothing is left") { core.calls[4] = {10}; }
@@ -55,7 +55,7 @@ TEST_CASE("where functions are inlined over files, none is recognised", "[unit]"
 
 TEST_CASE("nonsense gives nothing", "[unit]") {
   CHECK(recognise_functions({}, Bytecode::lua51).empty());
-  PucCode core;
+  CallGraph core;
   core.known = {{"lua_next", 1}, {"lua_dump", 1}, {"lua_rawget", 7}};
   core.calls = {{1, {1, 2}}, {2, {1, 2, 9}}};
   CHECK(recognise_functions(core, Bytecode::lua55).empty());
