@@ -54,6 +54,20 @@ constexpr std::string_view luajit_never_inlined[] = {"lj_tab_next", "lj_bcwrite"
                                                      "lj_state_new"};
 constexpr std::string_view collector_name = "lj_gc";
 
+// Whether each source file was compiled by itself. Distributions put all of LuaJIT into one unit (ljamalg.c; Debian
+// does): then anything may be inlined into anything, and the functions of a file are not next to each other. These are
+// all of lj_debug.c, of which there are 5 KB.
+bool is_of_files(const CallGraph& graph) {
+  constexpr Address largest = 16 << 10;
+  Address first = ~Address{0}, last = 0;
+  for (const std::string_view name : {"lua_getstack", "lua_getlocal", "lua_setlocal", "lua_getinfo"}) {
+    const auto known = graph.known.find(name);
+    if (known == graph.known.end()) return false;
+    first = std::min(first, known->second), last = std::max(last, known->second);
+  }
+  return last - first < largest;
+}
+
 // Functions without a name that only the collector, or such functions, call.
 void add_collector(const CallGraph& graph, std::unordered_map<Address, std::string_view>& names) {
   std::set<Address> inside;
@@ -82,6 +96,7 @@ void add_collector(const CallGraph& graph, std::unordered_map<Address, std::stri
 }  // namespace
 
 std::unordered_map<Address, std::string_view> recognise_luajit_functions(const CallGraph& graph) {
+  if (!is_of_files(graph)) return {};
   std::unordered_map<Address, std::string_view> names = recognise_by_calls(graph, luajit_rules, luajit_never_inlined);
   if (!names.empty()) add_collector(graph, names);
   return names;
