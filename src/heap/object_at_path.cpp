@@ -5,15 +5,16 @@
 namespace luaspy {
 namespace {
 
-constexpr int most_followed = 64;  // path() leaves out steps long before that
+constexpr int most_followed = 64;       // steps: path() leaves out some long before that
+constexpr std::size_t most_found = 16;  // objects of one path
 
 }  // namespace
 
-std::optional<Node> ObjectNames::at_path(std::string_view path) {
+std::vector<Node> ObjectNames::at_path(std::string_view path) {
   const Node globals = analysis_.globals(), loaded = analysis_.loaded();
-  if (path.empty()) return std::nullopt;
-  if (path == "globals" && globals != no_node) return globals;
-  std::vector<Node> firsts;
+  std::vector<Node> firsts, found;
+  if (path.empty()) return found;
+  if (path == "globals" && globals != no_node) return {globals};
   if (loaded != no_node && path.starts_with("package.loaded")) firsts.push_back(loaded);
   for (const Root& root : analysis_.graph().roots()) {
     const std::optional<Node> node = analysis_.graph().find(root.to);
@@ -23,28 +24,30 @@ std::optional<Node> ObjectNames::at_path(std::string_view path) {
   for (const Node node : firsts) {
     if (!analysis_.is_live(node) || analysis_.before(node) != root_node || node == globals) continue;
     const std::string text = first_step(node);
-    if (!path.starts_with(text)) continue;
-    if (const auto found = follow(node, path.substr(text.size()), text.empty(), {}, 0)) return found;
+    if (path.starts_with(text)) follow(node, path.substr(text.size()), text.empty(), {}, 0, found);
   }
-  if (globals == no_node) return std::nullopt;
-  if (const auto found = follow(globals, path, true, {}, 0)) return found;
+  if (!found.empty() || globals == no_node) return found;
+  follow(globals, path, true, {}, 0, found);
   constexpr std::string_view spelled_out = "globals";  // as what refers to an object is printed: globals.bank
-  return path.starts_with(spelled_out) ? follow(globals, path.substr(spelled_out.size()), false, {}, 0) : std::nullopt;
+  if (found.empty() && path.starts_with(spelled_out))
+    follow(globals, path.substr(spelled_out.size()), false, {}, 0, found);
+  return found;
 }
 
 // Of the tree of paths: each object comes after one other. An upvalue has the path of its value, which is what a
 // reader means.
-std::optional<Node> ObjectNames::follow(Node at, std::string_view rest, bool is_first, const std::string& name,
-                                        int depth) {
+void ObjectNames::follow(Node at, std::string_view rest, bool is_first, const std::string& name, int depth,
+                         std::vector<Node>& found) {
+  const std::size_t before = found.size();
   const bool is_upvalue = analysis_.graph().type(at) == ObjectType::upvalue;
-  if (rest.empty() && !is_upvalue) return at;
-  if (depth == most_followed) return std::nullopt;
+  if (rest.empty() && !is_upvalue) return found.push_back(at);
+  if (depth == most_followed) return;
   for (const Node next : next_steps(at, rest, is_first)) {
+    if (found.size() >= most_found) return;
     const Step one = step(at, next, is_first, name);
-    if (!rest.starts_with(one.text)) continue;
-    if (const auto found = follow(next, rest.substr(one.text.size()), false, one.name, depth + 1)) return found;
+    if (rest.starts_with(one.text)) follow(next, rest.substr(one.text.size()), false, one.name, depth + 1, found);
   }
-  return rest.empty() ? std::optional(at) : std::nullopt;
+  if (rest.empty() && found.size() == before) found.push_back(at);
 }
 
 // The objects after `at` that `rest` may go on with. What a table or a stack has is told by its key or place first: to

@@ -23,9 +23,9 @@ class ObjectNames {
   // How the program reaches the object, by a shortest path: "cache.entries[5]",
   // "package.loaded.app.push → upvalue queue". Cut in the middle where it is long.
   std::string path(Node node);
-  // The object whose path() this is, or "globals"; nullopt if there is none, or the path has parts that were left out.
-  // Of several with one path, the first that is found.
-  std::optional<Node> at_path(std::string_view path);
+  // The objects whose path() this is, or "globals": mostly one; up to 16 of those that have the same, such as the arguments
+  // of C functions. None if the path has parts that were left out.
+  std::vector<Node> at_path(std::string_view path);
   struct Stage {
     Node node = no_node;        // no_node: stages that are left out
     std::string text;           // to be added to the path of the one before
@@ -64,7 +64,8 @@ class ObjectNames {
   // `from_name`: what the step before has called `from`.
   Step step(Node from, Node to, bool is_first, const std::string& from_name);
   std::string first_step(Node node);
-  std::optional<Node> follow(Node at, std::string_view rest, bool is_first, const std::string& name, int depth);
+  void follow(Node at, std::string_view rest, bool is_first, const std::string& name, int depth,
+              std::vector<Node>& found);
   std::vector<Node> next_steps(Node at, std::string_view rest, bool is_first);
   std::string key_text(const Value& key, bool is_first);
   std::string slot_text(Address L, std::uint32_t index);

@@ -40,9 +40,9 @@ class Answers {
   std::string of_class(const std::string& what) {
     std::optional<ClassNumber> number = find_class(what);
     if (!number) {
-      const std::optional<Node> one = find_object(what);
-      if (!one || !analysis_.is_live(*one)) return "";
-      number = analysis_.class_of(*one);
+      const std::vector<Node> all = find_objects(what);
+      if (all.empty() || !analysis_.is_live(all.front())) return "";
+      number = analysis_.class_of(all.front());
     }
     const std::vector<Node> nodes = objects_of(*number);
     const ObjectClass& its = analysis_.classes()[*number];
@@ -57,7 +57,10 @@ class Answers {
 
   std::string object(const std::string& what) {
     std::string text;
-    for (const Node node : some(find(what))) {
+    // "string" is a library and a class: the library is an object.
+    std::vector<Node> nodes = find_objects(what);
+    if (nodes.empty()) nodes = find(what);
+    for (const Node node : some(nodes)) {
       const HeapObject object = analysis_.graph().object(node);
       const bool is_live = analysis_.is_live(node);
       text += heading(fmt::format("{} at {:#x}", name(object.type), object.address));
@@ -81,9 +84,8 @@ class Answers {
 
   // Live objects of the class, the largest first; or the object, which may be dead if it is given by its address.
   std::vector<Node> find(const std::string& what) {
-    if (const std::optional<ClassNumber> number = find_class(what)) return objects_of(*number);
-    if (const std::optional<Node> node = find_object(what)) return {*node};
-    return {};
+    const std::optional<ClassNumber> number = find_class(what);
+    return number ? objects_of(*number) : find_objects(what);
   }
 
   // By its number in the report ("#3"), its name, or its name as the report has it ("Account (table)"). Of several with
@@ -102,12 +104,15 @@ class Answers {
     return found != largest.end() ? std::optional(number_of(*found)) : std::nullopt;
   }
 
-  // By its address, or by the path that the report has for it.
-  std::optional<Node> find_object(const std::string& what) {
+  // By its address, or by the path that the report has for it, which several objects may have.
+  std::vector<Node> find_objects(const std::string& what) {
     if (!what.starts_with("0x")) return names_.at_path(what);
     Address address = 0;
     const auto [end, failed] = std::from_chars(what.data() + 2, what.data() + what.size(), address, 16);
-    return failed == std::errc() && end == what.data() + what.size() ? analysis_.graph().find(address) : std::nullopt;
+    const std::optional<Node> node = failed == std::errc() && end == what.data() + what.size()
+                                         ? analysis_.graph().find(address)
+                                         : std::nullopt;
+    return node ? std::vector<Node>{*node} : std::vector<Node>{};
   }
 
   std::vector<Node> objects_of(ClassNumber its) const {
