@@ -259,7 +259,7 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
   CHECK(read_file(folder.path("jit.svg")).find("<svg ") != std::string::npos);
   check_refused({path}, 2, "no raw recording");
   check_refused({folder.path("none")}, 2, "Cannot read .*none");
-  check_refused({raw, "--tree", "-f", "folded"}, 2, "excludes");
+  check_refused({raw, "--tree", "-f", "folded"}, 2, "do not go together");
   check_refused({}, 2, "say which recording");
   check_refused({raw, "--by", "run"}, 2, "--by run needs --diff");
   ::unlink(path.c_str());
