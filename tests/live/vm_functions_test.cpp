@@ -116,7 +116,7 @@ TEST_CASE("functions of a stripped LuaJIT get the names that they have", "[ident
   }
   CHECK(builds >= 4);
   // Debian's is compiled as one file.
-  Running debian(command_of(target(luajit), Jit::on) + Words{"-e", "print('READY') io.read()"});
+  Running debian(command_of(target(luajit), Jit::on) + Words{"-e", "print('READY') io.flush() io.read()"});
   debian.read_until("READY");
   KnownFiles known;
   CHECK(recognise(debian, target(luajit).core, known).count == 0);

@@ -84,7 +84,8 @@ void add_collector(const CallGraph& graph, std::unordered_map<Address, std::stri
     news = false;
     for (const auto& [callee, from] : callers) {
       if (inside.contains(callee) || others.contains(callee) || names.contains(callee)) continue;
-      if (!std::ranges::all_of(from, [&](Address caller) { return caller == callee || inside.contains(caller); }))
+      if (!std::ranges::all_of(from, [&](Address caller) { return caller == callee || inside.contains(caller); }) ||
+          std::ranges::none_of(from, [&](Address caller) { return inside.contains(caller); }))
         continue;
       inside.insert(callee);
       news = true;
