@@ -282,7 +282,8 @@ void TopView::list_rows(const TopCounts& counts) {
     if (column_ == Column::total_share) first = part(times.total);
     if (column_ == Column::own_time) first = times.own.all;
     if (column_ == Column::total_time) first = times.total.all;
-    const bool carries = is_carrier(counts.functions[row.function], part(times.own) != 0);
+    const bool by_own = column_ == Column::own_share || column_ == Column::own_time;
+    const bool carries = by_own && is_carrier(counts.functions[row.function], part(times.own) != 0);
     return std::tuple(first, part(times.own), !carries, part(times.total), times.own.all, times.total.all);
   };
   if (by_text) std::ranges::stable_sort(rows, {}, [](const auto& row) -> const std::string& { return row.second; });
