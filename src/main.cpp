@@ -22,6 +22,7 @@
 #include "system/signals.h"
 #include "system/standard_output.h"
 #include "top/top.h"
+#include "view/view.h"
 
 namespace {
 
@@ -77,6 +78,8 @@ luaspy::Result<int> run_command(luaspy::Options& options) {
       return luaspy::ps(options.ps);
     case luaspy::Options::Command::doctor:
       return luaspy::doctor(options.doctor);
+    case luaspy::Options::Command::view:
+      return luaspy::view(options.view);
     case luaspy::Options::Command::completion:
       return print(completion(luaspy::usage(), options.completion.shell));
     case luaspy::Options::Command::manual:

@@ -15,7 +15,7 @@ const char* const examples =
     "Exit status: 0 success, or the status of the launched command; on failure 1 internal error, 2 wrong\n"
     "usage, 3 no such process, 4 no permission, 5 no Lua in the process, 6 Lua not initialised,\n"
     "7 not supported (32-bit, kernel thread, unknown Lua), 8 output cannot be written, 9 already traced,\n"
-    "10 target ended first, 11 no samples, 126 or 127 command cannot be started.";
+    "10 target ended first, 11 no samples, 12 slower (--diff), 126 or 127 command cannot be started.";
 
 const char* const record_notes =
     "The profile goes to FILE, or with -o - to standard output, which then carries nothing else.\n"
@@ -29,14 +29,11 @@ const char* const record_notes =
 const char* const report_notes =
     "What is asked for goes to standard output, or to FILE; the rest, and errors, to standard error.\n"
     "Without an option that selects a view: how it was recorded, and the hottest functions and lines.\n"
-    "--diff reports differences that are larger than chance would produce. Shares (--by samples) are of\n"
-    "all samples: if one function gets slower, all others shrink. --by time compares seconds per second\n"
-    "of recording (same load), --by run total seconds (same work, start to end).\n"
+    "Shares (--by samples) are of all samples: if one function gets slower, all others shrink. --by time\n"
+    "compares seconds per second of recording (same load), --by run total seconds (same work).\n"
     "\n"
     "Examples:\n"
-    "  luaspy record -f raw -o a.luaspy -- lua5.4 my.lua\n"
     "  luaspy report a.luaspy --function discount     who calls it, and what does it call?\n"
-    "  luaspy report a.luaspy --source my.lua         what does each line take?\n"
     "  luaspy report --diff a.luaspy b.luaspy         what changed?\n"
     "  luaspy report --diff a.luaspy b.luaspy --by run  what became slower in the same work?";
 
@@ -102,5 +99,14 @@ const char* const doctor_notes =
     "Examples:\n"
     "  luaspy doctor --pid 1234 -o report.txt\n"
     "  luaspy doctor --name redis-server --save stop.txt";
+
+const char* const view_notes =
+    "Opens FILE with xdg-open where there is a display. Elsewhere it serves FILE on 127.0.0.1, until\n"
+    "Ctrl-C, to browsers that know the random address. That goes to standard output; how to reach it by\n"
+    "ssh from another machine, and errors, go to standard error.\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy view profile.html\n"
+    "  luaspy view profile.firefox.json    in the Firefox Profiler, which reads it from here";
 
 }  // namespace luaspy

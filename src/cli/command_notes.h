@@ -14,5 +14,6 @@ extern const char* const heap_notes;
 extern const char* const alloc_notes;
 extern const char* const ps_notes;
 extern const char* const doctor_notes;
+extern const char* const view_notes;
 
 }  // namespace luaspy

@@ -24,7 +24,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_target(record, options.target);
   add_rate(record, options.rate);
   record.add_option("-d,--duration", options.duration, "Seconds to record (until Ctrl-C or its end)")
-      ->check(positive())
+      ->transform(positive_seconds())
       ->option_text("SECONDS");
   add_end_command(record, options.end_command);
   add_max_stopped(record, options.max_stopped);
@@ -33,8 +33,10 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_subprocesses(record, options.subprocesses);
   add_mode(record, options.shape.mode);
   add_shape(record, options.shape, options.threads);
-  record.add_option("--every", options.every, "Also write the file this often while recording")
-      ->check(number(0.1, 1e6))
+  record.add_flag("--open", options.opens, "Show the page in the browser when it is written (luaspy view)");
+  record
+      .add_option("--every", options.every, "Also write the file this often; with %t in its name a new one (1h, 90s)")
+      ->transform(seconds(0.1, 1e6))
       ->option_text("SECONDS");
   add_debuginfod(record, options.target);
   record.add_flag("--no-source", options.no_source, "Leave the text of Lua files out of flame graph and raw files");
@@ -53,12 +55,11 @@ void add_report(CLI::App& app, ReportOptions& options) {
   CLI::App& report = *app.add_subcommand("report", "Show a recording, or convert it to another format");
   report.footer(report_notes);
   CLI::Option* const file = report
-                                .add_option("file", options.file,
-                                            "What record wrote: a flame graph page, or a raw file")
-                                ->option_text("FILE");
+                                .add_option("file", options.files,
+                                            "What record wrote: pages or raw files, added up; - is standard input")
+                                ->option_text("FILE...");
   CLI::Option* const diff = report
-                                .add_option("--diff", options.diff,
-                                            "What changed from BEFORE to AFTER, beyond chance")
+                                .add_option("--diff", options.diff, "What changed from BEFORE to AFTER, beyond chance")
                                 ->expected(2)
                                 ->option_text("BEFORE AFTER");
   file->excludes(diff);
@@ -78,7 +79,10 @@ void add_report(CLI::App& app, ReportOptions& options) {
                     "What the garbage collector costs, by who allocates (record --alloc)")
           ->option_text(" "),
       report.add_flag("--by-thread", options.by_thread, "What each thread took")->option_text(" ")};
-  for (CLI::Option* const view : views) view->excludes(diff)->excludes(report.get_option("--format"));
+  CLI::Option* const json = report.add_flag("--json", options.json, "All of it as a JSON object, of --diff too")
+                                ->option_text(" ")
+                                ->excludes(report.get_option("--format"));
+  for (CLI::Option* const view : views) view->excludes(json)->excludes(diff)->excludes(report.get_option("--format"));
   report.add_option("--min", options.least, "With --tree: only branches with at least this share (1)")
       ->check(number(0, 100))
       ->option_text("PERCENT")
@@ -93,6 +97,13 @@ void add_report(CLI::App& app, ReportOptions& options) {
   report.add_flag("--total", options.total, "With --diff: functions including all that they call")
       ->needs(diff)
       ->option_text(" ");
+  report
+      .add_option("--fail-if-slower", options.fail_if_slower,
+                  "With --diff: status 12 if a function is slower by more; --by run by default")
+      ->transform(percentage(0, 1e6))
+      ->option_text("N%")
+      ->needs(diff)
+      ->excludes(report.get_option("--format"));
   report.add_option("--unit", options.unit, "The allocations of a recording (record --alloc): bytes or objects")
       ->transform(one_of(allocation_units, {"bytes", "objects"}))
       ->option_text("UNIT");
@@ -107,6 +118,7 @@ void add_report(CLI::App& app, ReportOptions& options) {
   add_mode_of_recording(report, options.shape.mode);
   add_shape(report, options.shape, options.threads);
   report.add_flag("--processes", options.shape.processes, "A root frame for each process");
+  report.add_flag("--by-file", options.by_file, "A root frame for each file")->option_text(" ")->needs(file);
 }
 
 void add_top(CLI::App& app, TopOptions& options) {
@@ -115,7 +127,7 @@ void add_top(CLI::App& app, TopOptions& options) {
   add_target(top, options.target);
   add_rate(top, options.rate);
   top.add_option("-d,--duration", options.duration, "End after this many seconds")
-      ->check(positive())
+      ->transform(positive_seconds())
       ->option_text("SECONDS");
   top.add_option("--interval", options.interval, "Time between refreshes (1), or between tables (2)")
       ->check(number(0.1, 1e6))
@@ -226,7 +238,7 @@ void add_alloc(CLI::App& app, AllocOptions& options) {
   alloc.footer(alloc_notes);
   add_target(alloc, options.target);
   alloc.add_option("-d,--duration", options.duration, "Seconds to record (until Ctrl-C or its end)")
-      ->check(positive())
+      ->transform(positive_seconds())
       ->option_text("SECONDS");
   add_end_command(alloc, options.end_command);
   alloc.add_option("--max-cost", options.max_cost, "How much of the program's time this may take (3)")
@@ -262,6 +274,19 @@ void add_ps(CLI::App& app, PsOptions& options) {
   ps.footer(ps_notes);
   ps.add_flag("--states", options.states, "Also count their Lua states: reads up to 256 MiB of each");
   ps.add_flag("--json", options.json, "Print a JSON object");
+}
+
+void add_view(CLI::App& app, PageViewOptions& options) {
+  CLI::App& view = *app.add_subcommand("view", "Show a page in the browser, also of another machine");
+  view.footer(view_notes);
+  view.add_option("page", options.file, "A page or a picture; also speedscope's and the Firefox Profiler's files")
+      ->option_text("FILE")
+      ->required();
+  view.add_flag("--serve", options.serve, "Serve it on 127.0.0.1 even if there is a browser here");
+  constexpr int most_port = 65535;
+  view.add_option("--port", options.port, "Serve it on this port (any that is free)")
+      ->check(whole_number(1, most_port))
+      ->option_text("PORT");
 }
 
 void add_help(CLI::App& app, Options& options) {
@@ -300,6 +325,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_alloc(app, options.alloc);
   add_ps(app, options.ps);
   add_doctor(app, options.doctor);
+  add_view(app, options.view);
   add_help(app, options);
   for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) command->group("Commands");
 }

@@ -13,6 +13,7 @@
 #include "record/record.h"
 #include "report/report.h"
 #include "top/top.h"
+#include "view/view.h"
 
 namespace luaspy {
 
@@ -34,6 +35,7 @@ struct Options {
     alloc,
     ps,
     doctor,
+    view,
     completion,
     manual
   } command = Command::record;
@@ -45,6 +47,7 @@ struct Options {
   AllocOptions alloc;
   PsOptions ps;
   DoctorOptions doctor;
+  PageViewOptions view;
   CompletionOptions completion;
   ManualOptions manual;
 };

@@ -51,6 +51,7 @@ bool lacks_target(const Options& options) {
       return lacks(options.doctor.target, "");
     case Options::Command::report:
     case Options::Command::ps:
+    case Options::Command::view:
     case Options::Command::completion:
     case Options::Command::manual:
       break;
@@ -60,11 +61,15 @@ bool lacks_target(const Options& options) {
 
 bool lacks_recording(const Options& options) {
   if (options.command != Options::Command::report) return false;
-  const bool lacks_file = options.report.file.empty() && options.report.diff.empty();
+  const bool lacks_file = options.report.files.empty() && options.report.diff.empty();
   if (lacks_file) fmt::print(stderr, "luaspy: say which recording: luaspy report FILE, or --diff BEFORE AFTER\n");
+  const bool no_time = options.report.by == "samples" && options.report.fail_if_slower;
+  if (no_time)
+    fmt::print(stderr,
+               "luaspy: --fail-if-slower compares time: --by run (the same work), or --by time (the same load)\n");
   const bool no_run = options.report.by == "run" && options.report.diff.empty();
   if (no_run) fmt::print(stderr, "luaspy: --by run needs --diff\n");
-  return lacks_file || no_run;
+  return lacks_file || no_run || no_time;
 }
 
 UsageCommand usage_of(const CLI::App& app) {
@@ -120,16 +125,13 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
     exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;
   }
-  static const std::map<std::string, Options::Command> commands = {{"record", Options::Command::record},
-                                                                   {"report", Options::Command::report},
-                                                                   {"top", Options::Command::top},
-                                                                   {"dump", Options::Command::dump},
-                                                                   {"heap", Options::Command::heap},
-                                                                   {"alloc", Options::Command::alloc},
-                                                                   {"ps", Options::Command::ps},
-                                                                   {"doctor", Options::Command::doctor},
-                                                                   {"completion", Options::Command::completion},
-                                                                   {"manual", Options::Command::manual}};
+  static const std::map<std::string, Options::Command> commands = {
+      {"record", Options::Command::record}, {"report", Options::Command::report},
+      {"top", Options::Command::top},       {"dump", Options::Command::dump},
+      {"heap", Options::Command::heap},     {"alloc", Options::Command::alloc},
+      {"ps", Options::Command::ps},         {"doctor", Options::Command::doctor},
+      {"view", Options::Command::view},     {"completion", Options::Command::completion},
+      {"manual", Options::Command::manual}};
   options.command = commands.at(app.get_subcommands().front()->get_name());
   options.record.shape.processes = options.record.subprocesses;
   if (lacks_target(options) || lacks_recording(options)) {

@@ -24,6 +24,15 @@ CLI::Validator number(double least, double most, bool above) {
       "");
 }
 
+CLI::Validator percentage(double least, double most) {
+  return CLI::Validator(
+      [=](std::string& word) {
+        if (word.ends_with('%')) word.pop_back();
+        return number(least, most)(word);
+      },
+      "");
+}
+
 CLI::Validator whole_number(int least, int most) {
   return CLI::Validator(
       [=](const std::string& word) {
@@ -37,9 +46,24 @@ CLI::Validator whole_number(int least, int most) {
       "");
 }
 
-CLI::Validator positive() {
+CLI::Validator seconds(double least, double most, bool above) {
+  return CLI::Validator(
+      [=](std::string& word) {
+        static const std::map<char, double> units = {{'s', 1}, {'m', 60}, {'h', 3600}};
+        const auto unit = units.find(word.empty() ? ' ' : word.back());
+        std::string plain = unit != units.end() ? word.substr(0, word.size() - 1) : word;
+        double value = 0;
+        const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
+        const bool is_number = error == std::errc() && end == plain.data() + plain.size();
+        if (is_number && unit != units.end()) word = fmt::format("{}", value * unit->second);
+        return number(least, most, above)(word);
+      },
+      "");
+}
+
+CLI::Validator positive_seconds() {
   constexpr double most = 1e9;
-  return number(0, most, true);
+  return seconds(0, most, true);
 }
 
 CLI::Validator process_number() {

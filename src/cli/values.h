@@ -14,8 +14,11 @@ namespace luaspy {
 
 // A number from `least` to `most`. `above`: more than `least`.
 CLI::Validator number(double least, double most, bool above = false);
+// Seconds; "90s", "5m" and "1h" become them.
+CLI::Validator seconds(double least, double most, bool above = false);
 CLI::Validator whole_number(int least, int most);
-CLI::Validator positive();  // up to 1e9
+CLI::Validator percentage(double least, double most);  // "5" or "5%"
+CLI::Validator positive_seconds();                     // up to 1e9
 
 CLI::Validator process_number();  // or "auto"
 // The formats of a profile, and those that only one command has.

@@ -87,8 +87,11 @@ std::string no_command(const CLI::App& app, const std::vector<std::string>& word
 
 // An option by its name, and a word that has its place instead by what a person calls it.
 std::string spoken(const std::string& name) {
-  static const std::map<std::string, std::string> words = {
-      {"command", "a command"}, {"file", "a recording"}, {"files", "snapshots"}, {"shell", "shell: bash, zsh or fish"}};
+  static const std::map<std::string, std::string> words = {{"command", "a command"},
+                                                           {"file", "a recording"},
+                                                           {"files", "snapshots"},
+                                                           {"page", "file to show"},
+                                                           {"shell", "shell: bash, zsh or fish"}};
   const auto found = words.find(name);
   return found != words.end() ? found->second : name;
 }

@@ -169,7 +169,7 @@ Json to_json(const std::vector<ProcessLook>& looks, bool with_coroutines) {
   if (look.core) json["core"] = to_json(*look.core);
   json["lua"] = Json::array();
   for (const LuaImage& image : look.images) json["lua"].push_back({{"version", image.version}, {"file", image.path}});
-  json["rows"] = look.layouts;
+  json["read_as"] = look.layouts;
   add_look(look, with_coroutines, json);
   if (looks.size() == 1) return json;
   json["later"] = Json::array();

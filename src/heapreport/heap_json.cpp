@@ -16,6 +16,9 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
+// Of docs/heap.schema.json. Changes that a reader would misread need another one; new fields do not.
+constexpr int version = 1;
+
 std::string address_text(Address address) { return fmt::format("{:#x}", address); }
 
 Ordered to_json(const Total& total) { return {{"count", total.count}, {"bytes", total.bytes}}; }
@@ -106,7 +109,8 @@ std::string text_of(const Ordered& json) { return json.dump(2, ' ', false, Order
 }  // namespace
 
 std::string to_json(const HeapSnapshot& snapshot, const Analyses& states, int lines, const ResidentReport* resident) {
-  Ordered json = {{"pid", snapshot.pid},
+  Ordered json = {{"version", version},
+                  {"pid", snapshot.pid},
                   {"command", printable(snapshot.command, 1 << 12)},
                   {"time", static_cast<double>(snapshot.taken_ns) / 1e9},
                   {"stood_still_ms", static_cast<double>(snapshot.stood_still_ns) / 1e6},
@@ -121,7 +125,8 @@ std::string to_json(const HeapSnapshot& snapshot, const Analyses& states, int li
 std::string to_json(const HeapDiff& diff, const HeapAnalysis& after, int pid, double seconds, int lines) {
   ObjectNames names(after);
   const auto most = static_cast<std::size_t>(lines);
-  Ordered json = {{"pid", pid},
+  Ordered json = {{"version", version},
+                  {"pid", pid},
                   {"lua", after.lua().name()},
                   {"global_state", address_text(after.global_state())},
                   {"seconds", seconds},

@@ -25,8 +25,14 @@ constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
 
 class RawReader {
  public:
-  RawReader(std::uint8_t version, const ViewOptions& shape, const RawWindow& window, bool keeps_order)
-      : version_(version), window_(window), mode_(shape.mode), built_(tables_, shape, keeps_order) {}
+  RawReader(std::uint8_t version, const ViewOptions& shape, const RawWindow& window, bool keeps_order,
+            RawEvents* events)
+      : version_(version),
+        window_(window),
+        events_(events),
+        mode_(shape.mode),
+        built_(tables_, shape, keeps_order),
+        built_of_allocations_(tables_, shape, false) {}
 
   // False if the block is damaged (the records before the damage count), or if refused() says why
   // it cannot be read.
@@ -67,6 +73,7 @@ class RawReader {
     about.complete = about.complete && whole;
     if (about.mode != name(Mode::native)) about.mode = name(mode_);
     profile_.charge_pauses();
+    if (events() != nullptr) events_->end(profile_);
     return std::move(profile_);
   }
 
@@ -275,8 +282,12 @@ class RawReader {
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (!has_loss) facts.quality = known.quality;
     if (takes_allocations_ || !known.asked_for || !is_in_window()) return true;
-    if (has_loss) built_.lose(known.id, facts.loss, facts.stopped_ns);
-    else facts.stack = nodes_[what], add(known, tick_, facts);
+    if (!has_loss) {
+      facts.stack = nodes_[what], add(known, tick_, facts);
+      return true;
+    }
+    built_.lose(known.id, facts.loss, facts.stopped_ns);
+    if (events() != nullptr) events_->lost(known.id, of_window(tick_), facts.loss, facts.stopped_ns);
     return true;
   }
 
@@ -300,36 +311,57 @@ class RawReader {
     if ((flags & raw::has_quality) != 0) read_quality(fields, known.of_allocations);
     if (!fields.good()) return false;
     facts.quality = known.of_allocations;
-    if (!takes_allocations_) return true;
-    const Tick tick = {tick_.at_ns + passed, profile_.about.unit == Unit::objects ? objects : bytes};
-    if (!add_up(facts.stopped_ns) || !add_up(tick.weight)) return false;
     facts.stack = nodes_[stack];
+    const std::int64_t at_ns = tick_.at_ns + passed;
+    if (!takes_allocations_) {
+      if (known.asked_for && is_in_window(at_ns) && events() != nullptr &&
+          built_of_allocations_.add(known.id, {at_ns, bytes}, facts))
+        events_->allocation(known.id, at_ns - window_.from_ns, bytes, objects, facts);
+      return true;
+    }
+    const Tick tick = {at_ns, profile_.about.unit == Unit::objects ? objects : bytes};
+    if (!add_up(facts.stopped_ns) || !add_up(tick.weight)) return false;
     if (known.asked_for && is_in_window(tick.at_ns)) add(known, tick, facts);
     return true;
   }
 
   void add(const KnownThread& known, const Tick& at, const Sample& sample) {
-    built_.add(known.id, {at.at_ns - window_.from_ns, at.weight}, sample);
+    const bool is_shown = built_.add(known.id, of_window(at), sample).has_value();
+    if (events() == nullptr) return;
+    if (is_shown) events_->sample(known.id, of_window(at), sample);
+    else events_->lost(known.id, of_window(at), Loss::left_out, sample.stopped_ns);
+  }
+  Tick of_window(const Tick& tick) const { return {tick.at_ns - window_.from_ns, tick.weight}; }
+
+  RawEvents* events() {
+    if (events_ != nullptr && !std::exchange(events_begun_, true)) events_->begin(tables_, unit_);
+    return events_;
   }
 
   bool read_loss(Fields fields) {
     const std::uint32_t loss = fields.index(loss_count);
     const int count = fields.small_number();
     if (!fields.good() || loss == 0) return false;
-    if (counts()) profile_.add_loss(static_cast<Loss>(loss), count);
+    if (!counts()) return true;
+    profile_.add_loss(static_cast<Loss>(loss), count);
+    if (events() != nullptr) events_->loss(static_cast<Loss>(loss), count);
     return true;
   }
 
   bool read_idle(Fields fields) {
     const int count = fields.small_number();
-    if (fields.good() && counts()) profile_.add_idle(count);
-    return fields.good();
+    if (!fields.good() || !counts()) return fields.good();
+    profile_.add_idle(count);
+    if (events() != nullptr) events_->idle(count);
+    return true;
   }
 
   bool read_waiting(Fields fields) {
     const int count = fields.small_number();
-    if (fields.good() && counts()) profile_.add_waiting(count);
-    return fields.good();
+    if (!fields.good() || !counts()) return fields.good();
+    profile_.add_waiting(count);
+    if (events() != nullptr) events_->waiting(count);
+    return true;
   }
 
   bool read_state(Fields fields) {
@@ -365,9 +397,13 @@ class RawReader {
     }
   }
   void add(KnownHeap& known, std::int64_t at_ns, HeapChange change) {
-    if (!known.index) known.index = profile_.heaps.add_state(known.state);
+    if (!known.index) {
+      known.index = profile_.heaps.add_state(known.state);
+      if (events() != nullptr) events_->state(known.state);
+    }
     change.state = *known.index;
     profile_.heaps.add(at_ns, change);
+    if (events() != nullptr) events_->heap({at_ns, 0}, change);
   }
 
   bool read_source(Fields fields) {
@@ -407,6 +443,8 @@ class RawReader {
   bool unit_known_ = false, takes_allocations_ = false;
   std::optional<Error> refused_;
   const RawWindow& window_;
+  RawEvents* events_;  // or nullptr
+  bool events_begun_ = false;
   std::vector<std::string> strings_;
   EventTables tables_;           // as recorded
   std::vector<FrameId> frames_;  // by number in the file
@@ -421,6 +459,7 @@ class RawReader {
   std::int64_t ticks_ = 0, sum_ = 0;  // sum_: of stop times and weights
   Mode mode_;
   ProfileBuilder built_;
+  ProfileBuilder built_of_allocations_;  // for `events_`: which of them --only and --ignore leave
   Profile& profile_ = built_.profile();
 };
 
@@ -453,14 +492,14 @@ std::string raw_bytes(std::istream& in, std::size_t most) {
 }
 
 Result<Profile> read_raw(std::istream& in, const ViewOptions& shape, const RawWindow& window, bool keeps_order,
-                         const std::function<void(std::int64_t)>& seen) {
+                         const std::function<void(std::int64_t)>& seen, RawEvents* events) {
   if (is_page(in)) {
     PageRecording recording(in, raw::most_carried);
     if (!recording.found()) return Error{Cause::usage, no_recording};
     std::istream inside(&recording);
     const auto seen_of_page = [&](std::int64_t) { seen(recording.read()); };
     return read_raw(inside, shape, window, keeps_order,
-                    seen ? std::function<void(std::int64_t)>(seen_of_page) : nullptr);
+                    seen ? std::function<void(std::int64_t)>(seen_of_page) : nullptr, events);
   }
   std::string head(raw::magic.size() + 1, '\0');
   if (!in.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(raw::magic)) {
@@ -472,7 +511,7 @@ Result<Profile> read_raw(std::istream& in, const ViewOptions& shape, const RawWi
                  fmt::format("This is a raw recording of version {}; this luaspy reads versions {} to {}.", version,
                              raw::first_version, raw::version)};
   }
-  RawReader reader(version, shape, window, keeps_order);
+  RawReader reader(version, shape, window, keeps_order, events);
   std::string block;
   auto bytes = static_cast<std::int64_t>(head.size());
   for (;;) {

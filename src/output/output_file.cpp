@@ -1,7 +1,9 @@
 #include "output/output_file.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <utility>
@@ -16,6 +18,18 @@ std::string default_stem(const std::string& path, int pid) {
   constexpr std::string_view deleted = " (deleted)";
   if (program.ends_with(deleted)) program.resize(program.size() - deleted.size());
   return fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", pid);
+}
+
+std::string name_with_time(const std::string& name, int pid) {
+  std::string text;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const std::string_view two = std::string_view(name).substr(i, 2);
+    if (two == "%p") text += std::to_string(pid);
+    else if (two == "%t") text += fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr)));
+    else text += name[i];
+    i += two == "%p" || two == "%t" ? 1 : 0;
+  }
+  return text;
 }
 
 std::string unused_name(const std::string& stem, std::string_view extension) {

@@ -15,6 +15,8 @@ namespace luaspy {
 // "luaspy-lua5.4-1234": how files are called that nobody has named. `program`: its path, as it was
 // started or where it is (proc(5): " (deleted)" is no part of it).
 std::string default_stem(const std::string& program, int pid);
+// The name with the local time in the place of %t ("20261126-041752") and `pid` in that of %p.
+std::string name_with_time(const std::string& name, int pid);
 // `stem` with the extension, and with a number if there is such a file already.
 std::string unused_name(const std::string& stem, std::string_view extension);
 
@@ -68,9 +70,9 @@ class OutputFile {
   std::unique_ptr<system::WrittenFile> next_;  // what will replace it
   std::unique_ptr<system::WriteBehind> behind_;
   system::Failure failure_;  // why it could not be replaced, the last time; 0 if it was
-  bool here_ = false;   // it is written where it is, as nothing may be made beside it
-  bool begun_ = false;  // the file's old content is gone
-  bool kept_ = false;   // or FILE.old
+  bool here_ = false;        // it is written where it is, as nothing may be made beside it
+  bool begun_ = false;       // the file's old content is gone
+  bool kept_ = false;        // or FILE.old
 };
 
 }  // namespace luaspy

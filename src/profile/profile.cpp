@@ -54,6 +54,70 @@ void Profile::charge_pauses() {
   }
 }
 
+// A stack is made after the one that it continues.
+void Profile::add_all(const Profile& other, const std::optional<Frame>& root) {
+  ++added_;
+  ById<FrameId, FrameId> frames;
+  for (const Frame& frame : other.stacks_.frames()) frames.add(stacks_.intern(frame));
+  const StackId base = root ? stacks_.intern({empty_stack, stacks_.intern(*root)}) : empty_stack;
+  ById<StackId, StackId> stacks;
+  for (const StackTable::Node& node : other.stacks_.nodes())
+    stacks.add(stacks.size() == 0 ? base : stacks_.intern({stacks[node.outer], frames[node.frame]}));
+  // Two recordings of one thread: the processes of one machine are told apart by their numbers and starts.
+  using Known = std::tuple<int, int, std::int64_t, std::string>;
+  std::map<Known, std::uint64_t> programs;
+  for (const ThreadInfo& thread : threads_)
+    programs.emplace(Known(thread.pid, thread.tid, thread.started, thread.process), thread.program);
+  std::vector<std::uint32_t> threads;
+  for (ThreadInfo thread : other.threads_) {
+    constexpr int beside_programs = 32;  // of which no recording has so many
+    thread.pid = thread.pid != 0 ? thread.pid : static_cast<int>(other.about.pid);
+    if (thread.process.empty()) thread.process = other.about.command;
+    const auto known = programs.find(Known(thread.pid, thread.tid, thread.started, thread.process));
+    thread.program = thread.started != 0 && known != programs.end() ? known->second
+                                                                    : thread.program + (added_ << beside_programs);
+    threads.push_back(index_of(thread));
+  }
+  for (const auto& [at, amount] : other.counts_) {
+    Situation situation = other.situations_[at.situation];
+    situation.stack = stacks[situation.stack];
+    counts_[{threads[at.thread], intern(situation)}] += amount;
+  }
+  samples_ += other.samples_;
+  for (std::size_t i = 0; i < loss_count; ++i) losses_[i] += other.losses_[i];
+  for (std::size_t i = 0; i < vm_state_count; ++i) vm_states_[i] += other.vm_states_[i];
+  idle_ += other.idle_, waiting_ += other.waiting_, quality_ += other.quality_, stops_ += other.stops_;
+  for (const auto& [file, source] : other.sources) sources.emplace(file, source);
+  add_metadata(other.about);
+}
+
+void Profile::add_metadata(const Metadata& other) {
+  if (added_ == 1) {
+    about = other;
+    return;
+  }
+  if (about.command != other.command) about.command = fmt::format("{} recordings", added_);
+  if (about.executable != other.executable) about.executable.clear();
+  if (about.pid != other.pid) about.pid = 0;
+  if (about.mode != other.mode) about.mode = "several";
+  for (const std::string& lua : other.luas) {
+    if (std::ranges::find(about.luas, lua) == about.luas.end()) about.luas.push_back(lua);
+  }
+  about.lua_mapped |= other.lua_mapped;
+  about.rate = std::max(about.rate, other.rate);
+  about.started_s = std::min(about.started_s, other.started_s);
+  about.complete &= other.complete;
+  about.sampled_ns = about.looked_ns() + other.looked_ns();
+  about.duration_ns += other.duration_ns;
+  about.ticks += other.ticks;
+  about.cpu.lua_ns += other.cpu.lua_ns;
+  about.cpu.other_ns += other.cpu.other_ns;
+  about.cpu.unknown_ns += other.cpu.unknown_ns;
+  about.cpu.system_share = std::max(about.cpu.system_share, other.cpu.system_share);
+  about.sampled_cpu_ns += other.sampled_cpu_ns;
+  about.allocations += other.allocations;
+}
+
 std::uint32_t Profile::index_of(const ThreadInfo& thread) {
   const auto [place, added] = thread_index_.emplace(thread.key(), static_cast<std::uint32_t>(threads_.size()));
   if (added) threads_.push_back(thread), tracks_.emplace_back();

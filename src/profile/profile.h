@@ -120,6 +120,11 @@ class Profile {
   const Quality& quality() const { return quality_; }
   const StopTimes& stops() const { return stops_; }
 
+  // Adds what another profile of the same unit has counted; not its order of time, nor its heaps, whose times are its
+  // own. Its threads are others than those that are there, unless
+  // they began at the same time with the same number. `root`: a frame around its stacks. `about` says the sums.
+  void add_all(const Profile& other, const std::optional<Frame>& root);
+
   // A Lua function is called by different names in different places (a global here, a local there).
   // In a profile it has one name: where it lives (Frame::own_name), else the most frequent one.
   // Several functions that live in different places may be of one prototype; each keeps its name
@@ -156,6 +161,7 @@ class Profile {
   };
 
   SituationId intern(const Situation& situation);
+  void add_metadata(const Metadata& other);
 
   bool keeps_order_, keeps_cpus_;
   StackTable stacks_;
@@ -169,6 +175,7 @@ class Profile {
   ThreadSituation last_;
   std::int64_t samples_ = 0;
   double charged_ = 1;
+  std::uint64_t added_ = 0;  // profiles, by add_all()
   LossCounts losses_{};
   std::array<std::int64_t, vm_state_count> vm_states_{};
   std::int64_t idle_ = 0, waiting_ = 0;

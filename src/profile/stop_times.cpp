@@ -13,6 +13,12 @@ void StopTimes::add(std::int64_t ns) {
   total_ += ns;
 }
 
+StopTimes& StopTimes::operator+=(const StopTimes& other) {
+  for (std::size_t i = 0; i < buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
+  count_ += other.count_, total_ += other.total_;
+  return *this;
+}
+
 std::int64_t StopTimes::quantile_ns(double share) const {
   auto left = static_cast<std::int64_t>(share * static_cast<double>(count_));
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {

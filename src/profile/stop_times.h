@@ -10,6 +10,7 @@ namespace luaspy {
 class StopTimes {
  public:
   void add(std::int64_t ns);
+  StopTimes& operator+=(const StopTimes& other);
   std::int64_t count() const { return count_; }
   std::int64_t total_ns() const { return total_; }
   // The time that a share (0 to 1) of all stops did not exceed, within 3 %.

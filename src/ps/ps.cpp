@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -51,7 +52,7 @@ std::string states_text(const LuaProcess& process) {
 // user, name, command, bits (32 or 64), threads, cpu_percent (now, of one CPU), cpu_seconds (since
 // its start), lua: [{"version", "file", "certain"}], and, if luaspy may not look into it,
 // "refusal". With --states: "states" (null if its memory cannot be read), "states_complete",
-// "rows". "version" changes when a field changes its meaning or is removed.
+// "read_as". "version" changes when a field changes its meaning or is removed.
 std::string to_json(const LuaProcesses& found, bool states) {
   using Json = nlohmann::ordered_json;
   Json json = {{"version", 1}, {"processes", Json::array()}, {"unseen", Json::array()}};
@@ -63,8 +64,8 @@ std::string to_json(const LuaProcesses& found, bool states) {
                   {"command", process.command},
                   {"bits", process.is_32bit ? 32 : 64},
                   {"threads", process.threads},
-                  {"cpu_percent", process.cpu_percent},
-                  {"cpu_seconds", process.cpu_seconds}};
+                  {"cpu_percent", std::round(process.cpu_percent * 10) / 10},
+                  {"cpu_seconds", std::round(process.cpu_seconds * 100) / 100}};
     entry["lua"] = Json::array();
     for (const LuaImage& image : process.images)
       entry["lua"].push_back({{"version", image.version}, {"file", image.path}, {"certain", image.certain}});
@@ -72,7 +73,7 @@ std::string to_json(const LuaProcesses& found, bool states) {
     if (states) {
       entry["states"] = process.states ? Json(*process.states) : Json();
       entry["states_complete"] = process.states_complete;
-      entry["rows"] = process.layouts;
+      entry["read_as"] = process.layouts;
     }
     json["processes"].push_back(std::move(entry));
   }

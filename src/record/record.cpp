@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <span>
 #include <utility>
 
@@ -15,8 +17,8 @@
 #include "base/why_empty.h"
 #include "output/output_file.h"
 #include "output/summary.h"
-#include "recording/await_command.h"
 #include "profile/amount_text.h"
+#include "recording/await_command.h"
 #include "recording/carried_recording.h"
 #include "recording/metadata_of_target.h"
 #include "recording/recording.h"
@@ -25,6 +27,7 @@
 #include "sampling/lua_descendants.h"
 #include "system/background.h"
 #include "system/calls.h"
+#include "system/launch.h"
 #include "system/progress.h"
 #include "system/signals.h"
 #include "system/terminal.h"
@@ -212,11 +215,101 @@ Error why_nothing(const RecordOptions& options, ProcessTree& tree, const Profile
   return {Cause::no_samples, std::move(text)};
 }
 
+// One file of a recording, and what became of it.
+struct Part {
+  LoopCounts counts;
+  Result<void> ran, written;
+  Error nothing;  // why it has no samples; no text: it has some
+  bool refused = false;
+  bool is_written = false;
+
+  bool shows() const { return nothing.text.empty(); }
+};
+
+// `is_last` is asked once, when it has been recorded: whether no other part follows.
+Part record_part(const RecordOptions& options, const Alongside* alongside, ProcessTree& tree, OutputFile& output,
+                 const KernelAccess& kernel, const std::function<bool(const LoopCounts&)>& is_last) {
+  Part part;
+  std::optional<LuaDescendants> descendants;
+  if (!tree.has_subprocesses()) descendants.emplace(tree.target().target().process().pid());
+  Recorder recorder(options, tree, output);
+  const LoopOptions loop_options = {options.rate, options.duration, options.max_stopped, options.always_stop,
+                                    kernel.logs};
+  if (alongside != nullptr) part.ran = alongside->run(tree, loop_options, recorder, part.counts);
+  else run_loop(tree, loop_options, recorder, part.counts);
+  const LoopCounts& counts = part.counts;
+  part.nothing = part.ran ? why_nothing(options, tree, recorder.profile(), counts, descendants) : part.ran.error();
+  part.written = recorder.finish(counts, part.shows());
+  part.refused = recorder.profile().losses(Loss::refused) != 0;
+  part.is_written = part.shows() && part.written.has_value();
+  if (!is_last(counts)) {
+    if (part.is_written) say("luaspy: written: {}\n", output.path());
+  } else if (part.ran && (part.shows() || part.refused || !counts.target_ended || counts.duration_ns >= soon_ns)) {
+    print_end(recorder.profile(), options.shape.mode, output, counts, part.is_written,
+              part.shows() && alongside != nullptr ? alongside->text(recorder) : std::string());
+  }
+  if (!part.shows()) output.discard();
+  return part;
+}
+
+// Several files, each of a part of the time: --every with a name that has the time in it.
+bool has_parts(const RecordOptions& options) { return options.every && options.output.find("%t") != std::string::npos; }
+
+// The last part, after the others have been written. `output`: of the first one, and then of the last one. A part that
+// could not be written ends nothing, unless it is raw, which would fail again at once; an Error says it in the end.
+Part record_parts(const RecordOptions& options, const Alongside* alongside, ProcessTree& tree,
+                  std::optional<OutputFile>& output, const KernelAccess& kernel,
+                  const std::function<Result<void>()>& open_next) {
+  if (!has_parts(options)) return record_part(options, alongside, tree, *output, kernel, [](auto&) { return true; });
+  constexpr double forever = 1e9;
+  double left = options.duration.value_or(forever);
+  RecordOptions of_part = options;
+  of_part.every.reset();
+  Result<void> all_written;
+  bool any = false;
+  for (;;) {
+    of_part.duration = std::min(*options.every, left);
+    left -= *of_part.duration;
+    bool ends = false;
+    const auto is_last = [&](const LoopCounts& counts) {
+      return ends = counts.target_ended || system::end_requested() != 0 || left <= 0;
+    };
+    Part part = record_part(of_part, alongside, tree, *output, kernel, is_last);
+    any |= part.shows();
+    if (all_written && !part.written) all_written = part.written;
+    if (part.ran && !ends && (part.written || !output->is_raw())) {
+      if (!part.written) say("luaspy: {}\n", part.written.error().text);
+      if (const Result<void> opened = open_next(); opened) continue;
+      else part.written = opened;
+    }
+    if (!all_written) part.written = all_written;
+    if (any && part.ran) part.nothing = {};  // the end alone may have none
+    return part;
+  }
+}
+
+// Becomes luaspy view: whoever records opens no socket.
+Result<int> show(const std::string& path) {
+  const system::Failure failure = system::become({"luaspy", "view", "--", path});
+  return Error{Cause::internal, fmt::format("Cannot start luaspy view: {}.", failure.text())};
+}
+
+// What a browser shows, or a site that luaspy view names.
+Result<void> check_opens(const RecordOptions& options, const Format* format) {
+  if (!options.opens || (format == nullptr && options.output.empty())) return {};
+  const bool has_ending = format != nullptr && (options.output.empty() || options.output.ends_with(format->extension));
+  for (const char* const name : {"flamegraph", "svg", "speedscope", "firefox"}) {
+    if (has_ending && format->name == name) return {};
+  }
+  return Error{Cause::usage, "--open shows a page or a picture: name one, such as -o profile.html."};
+}
+
 }  // namespace
 
 Result<int> record(const RecordOptions& options, const Alongside* alongside) {
-  if (const Result<const Format*> format = choose_format(options.format, options.output, nullptr); !format)
-    return format.error();
+  const Result<const Format*> format = choose_format(options.format, options.output, nullptr);
+  if (!format) return format.error();
+  if (const Result<void> shown = check_opens(options, *format); !shown) return shown.error();
   SamplerOptions sampler_options;
   sampler_options.merging = {options.shape.mode == Mode::native, options.traces};
   sampler_options.idle = options.idle;
@@ -225,7 +318,8 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   sampler_options.kernel = kernel.symbols;
   std::optional<OutputFile> output;
   const auto open_output = [&](const std::string& program, pid_t pid) -> Result<void> {
-    Result<OutputFile> file = OutputFile::open({options.output, options.format, default_stem(program, pid)});
+    Result<OutputFile> file = OutputFile::open(
+        {name_with_time(options.output, pid), options.format, default_stem(program, pid)});
     if (!file) return file.error();
     output = std::move(*file);
     return {};
@@ -243,42 +337,27 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
     if (const Result<void> lua = tree.check_lua(); !lua) return lua.error();
   }
   Process& process = tree.target().target().process();
+  const auto open_next = [&] { return open_output(program_of(process.pid()), process.pid()); };
   if (!output) {
-    if (const Result<void> file = open_output(program_of(process.pid()), process.pid()); !file) return file.error();
+    if (const Result<void> file = open_next(); !file) return file.error();
   }
   system::hold_end_at_once(output->is_file());  // a pipe's reader may block for ever
   system::watch_signals();
   if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C stops and writes the profile\n", process.pid());
 
-  std::optional<LuaDescendants> descendants;
-  if (!tree.has_subprocesses()) descendants.emplace(process.pid());
-  Recorder recorder(options, tree, *output);
-  LoopCounts counts;
-  const LoopOptions loop_options = {options.rate, options.duration, options.max_stopped, options.always_stop,
-                                    kernel.logs};
-  Result<void> ran;
-  if (alongside != nullptr) ran = alongside->run(tree, loop_options, recorder, counts);
-  else run_loop(tree, loop_options, recorder, counts);
-  const Error nothing = ran ? why_nothing(options, tree, recorder.profile(), counts, descendants) : ran.error();
-  const bool shows = nothing.text.empty();
-  const Result<void> written = recorder.finish(counts, shows);
-  const bool refused = recorder.profile().losses(Loss::refused) != 0;
-  const Error cause = refused ? explain_no_stop(process.pid()) : Error{};
-  if (ran && (shows || refused || !counts.target_ended || counts.duration_ns >= soon_ns))
-    print_end(recorder.profile(), options.shape.mode, *output, counts, shows && written.has_value(),
-              shows && alongside != nullptr ? alongside->text(recorder) : std::string());
-  if (counts.target_ended) say("{}", survivors_text(tree));
-  if (!shows) output->discard();
+  const Part part = record_parts(options, alongside, tree, output, kernel, open_next);
+  const Error cause = part.refused ? explain_no_stop(process.pid()) : Error{};
+  if (part.counts.target_ended) say("{}", survivors_text(tree));
   system::hold_end_at_once(false);
   const int status = await_command(tree, options.end_command);
-  if (!ran) return ran.error();
-  if (!written) return written.error();
-  const Error& why = refused ? cause : nothing;
-  if (!shows && status == 0) return why;
+  if (!part.ran) return part.ran.error();
+  if (!part.written) return part.written.error();
+  const Error& why = part.refused ? cause : part.nothing;
+  if (!part.shows() && status == 0) return why;
   // If the command has failed, that says more.
-  if (refused) fmt::print(stderr, "  refused: {}\n", why.text);
-  else if (!shows) say("luaspy: {}\n", why.text);
-  return status;
+  if (part.refused) fmt::print(stderr, "  refused: {}\n", why.text);
+  else if (!part.shows()) say("luaspy: {}\n", why.text);
+  return options.opens && part.is_written ? show(output->path()) : status;
 }
 
 }  // namespace luaspy

@@ -79,6 +79,7 @@ Result<int> record_with_allocations(const RecordOptions& options) {
   const AllocationLoopOptions allocation_options = {{}, options.max_cost};
   Alongside alongside;
   alongside.run = [&](ProcessTree& tree, const LoopOptions& loop_options, Recording& recording, LoopCounts& counts) {
+    found = {};  // of this part of the recording
     return run_both(tree, loop_options, allocation_options, recording, counts, found);
   };
   alongside.text = [&](const Recording& recording) { return end_text(recording, options, found); };

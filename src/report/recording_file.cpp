@@ -45,27 +45,28 @@ class RecordingFile::Pipe : public std::streambuf {
   bool has_all_ = true, is_read_ = false;
 };
 
-RecordingFile::RecordingFile(std::string path) : path_(std::move(path)) {}
+RecordingFile::RecordingFile(std::string path)
+    : path_(path == "-" ? "standard input" : path), place_(path == "-" ? "/dev/stdin" : std::move(path)) {}
 RecordingFile::~RecordingFile() = default;
 
 std::int64_t RecordingFile::size() const {
   std::error_code unknown;
-  const auto size = std::filesystem::file_size(path_, unknown);
+  const auto size = std::filesystem::file_size(place_, unknown);
   return unknown ? 0 : static_cast<std::int64_t>(size);
 }
 
 bool RecordingFile::is_used_up() const { return pipe_ && !pipe_->has_all(); }
 
-system::Failure RecordingFile::why_not() const { return system::why_unreadable(path_); }
+system::Failure RecordingFile::why_not() const { return system::why_unreadable(place_); }
 
 std::istream* RecordingFile::open() {
   std::error_code unknown;
-  const std::filesystem::file_type type = std::filesystem::status(path_, unknown).type();
+  const std::filesystem::file_type type = std::filesystem::status(place_, unknown).type();
   if (type == std::filesystem::file_type::directory || type == std::filesystem::file_type::not_found) return nullptr;
   if (type == std::filesystem::file_type::regular) {
-    in_ = std::make_unique<std::ifstream>(path_, std::ios::binary);
+    in_ = std::make_unique<std::ifstream>(place_, std::ios::binary);
   } else if (!pipe_) {
-    pipe_ = std::make_unique<Pipe>(path_);
+    pipe_ = std::make_unique<Pipe>(place_);
     if (!pipe_->good()) return nullptr;
     in_ = std::make_unique<std::istream>(pipe_.get());
   } else {

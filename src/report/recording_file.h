@@ -15,11 +15,12 @@ namespace luaspy {
 // bytes only once: of a pipe up to raw::most_carried bytes are kept.
 class RecordingFile {
  public:
+  // "-": standard input.
   explicit RecordingFile(std::string path);
   ~RecordingFile();
 
-  const std::string& path() const { return path_; }
-  std::int64_t size() const;  // bytes; 0 if it is not known
+  const std::string& path() const { return path_; }  // for people
+  std::int64_t size() const;                         // bytes; 0 if it is not known
   // Valid until the next call. nullptr: it cannot be opened, for the reason why_not(), or it is a pipe
   // that was read before and had more bytes than are kept.
   std::istream* open();
@@ -29,7 +30,7 @@ class RecordingFile {
 
  private:
   class Pipe;
-  std::string path_;
+  std::string path_, place_;  // place_: where it is opened
   std::unique_ptr<Pipe> pipe_;
   std::unique_ptr<std::istream> in_;
 };

@@ -1,6 +1,7 @@
 #include "report/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <iostream>
@@ -8,7 +9,7 @@
 
 #include "base/doubts.h"
 #include "base/say.h"
-#include "base/why_empty.h"
+#include "base/text.h"
 #include "input/page_recording.h"
 #include "input/raw_reader.h"
 #include "output/comparison.h"
@@ -18,11 +19,14 @@
 #include "report/call_tree.h"
 #include "report/function_view.h"
 #include "report/profile_diff.h"
+#include "report/raw_part.h"
+#include "report/read_recordings.h"
 #include "report/recording_file.h"
+#include "report/report_json.h"
 #include "report/report_text.h"
+#include "report/slower.h"
 #include "report/source_listing.h"
 #include "system/calls.h"
-#include "system/progress.h"
 #include "system/standard_output.h"
 #include "system/terminal.h"
 #include "system/written_file.h"
@@ -30,105 +34,7 @@
 namespace luaspy {
 namespace {
 
-Result<Profile> read_file(RecordingFile& file, const ViewOptions& shape, const RawWindow& window, bool keeps_order) {
-  const std::string& path = file.path();
-  std::istream* const in = file.open();
-  if (in == nullptr && file.is_used_up())
-    return Error{Cause::usage,
-                 fmt::format("{} is a pipe with more than {} MiB, and has to be read twice for this: save "
-                             "it in a file first.",
-                             path, raw::most_carried >> 20)};
-  if (in == nullptr) return Error{Cause::usage, fmt::format("Cannot read {}: {}.", path, file.why_not().text())};
-  const std::int64_t size = file.size();
-  system::ProgressLine progress;
-  const auto seen = [&](std::int64_t bytes) {
-    if (!progress.is_due()) return;
-    const double done = static_cast<double>(bytes), all = static_cast<double>(size);
-    if (size == 0) progress.show(fmt::format("reading {}: {:.0f} MB", path, done / 1e6));
-    else
-      progress.show(fmt::format("{}reading {}: {:.0f} of {:.0f} MB", system::progress_bar(done / all), path, done / 1e6,
-                                all / 1e6));
-  };
-  Result<Profile> profile = read_raw(*in, shape, window, keeps_order, seen);
-  progress.clear();
-  if (!profile) return Error{profile.error().cause, fmt::format("{}: {}", path, profile.error().text)};
-  profile->resolve_names();
-  return profile;
-}
-
-// A part of a recording, or not all of its samples, is shown.
-bool is_narrowed(const ReportOptions& options) {
-  return options.from || options.to || !options.thread.empty() || !options.shape.only.empty() ||
-         !options.shape.ignore.empty();
-}
-
-Error no_allocations(const std::string& path) {
-  return {Cause::no_samples,
-          fmt::format("{} has no samples of allocations. `luaspy record --alloc` takes them.", path)};
-}
-
-// Options are seconds from the start; negative ones are from the end.
-Result<RawWindow> window_of(const ReportOptions& options, RecordingFile& file) {
-  RawWindow window;
-  window.thread = options.thread;
-  window.allocations = options.unit;
-  std::int64_t duration_ns = 0;
-  if (options.from.value_or(0) < 0 || options.to.value_or(0) < 0) {
-    const Result<Profile> whole = read_file(file, {}, {}, false);
-    if (!whole) return whole.error();
-    duration_ns = whole->about.duration_ns;
-  }
-  const auto ns = [&](double seconds) {
-    return std::max(static_cast<std::int64_t>(seconds * 1e9) + (seconds < 0 ? duration_ns : 0), std::int64_t{0});
-  };
-  if (options.from) window.from_ns = ns(*options.from);
-  if (options.to) window.to_ns = ns(*options.to);
-  if (window.to_ns && *window.to_ns <= window.from_ns) return Error{Cause::usage, "--to is not after --from."};
-  return window;
-}
-
-// Why there is nothing to report.
-Error nothing(const ReportOptions& options, RecordingFile& file, const Profile& profile) {
-  const std::string& path = file.path();
-  if (profile.losses(Loss::left_out) != 0)
-    return {Cause::no_samples, fmt::format("{}: --only and --ignore leave no sample.", path)};
-  const Result<Profile> whole = read_file(file, {}, {}, false);
-  if (!whole) return {Cause::no_samples, fmt::format("{} has no samples.", path)};
-  if (whole->samples() == 0) {
-    const Metadata& about = whole->about;
-    EmptyFacts facts{static_cast<double>(about.duration_ns) / 1e9,
-                     whole->idle(),
-                     whole->waiting(),
-                     {},
-                     about.cpu.lua_ns + about.cpu.unknown_ns};
-    for (std::size_t i = 0; i < loss_count; ++i) facts.losses[i] = whole->losses(static_cast<Loss>(i));
-    return {Cause::no_samples, fmt::format("{} has no samples: {}.{}", path, why_empty(facts),
-                                           about.complete ? "" : " The recording was cut off.")};
-  }
-  if (options.thread.empty())
-    return {Cause::no_samples, fmt::format("{} has no samples between --from and --to; it lasts {:.2f} s.", path,
-                                           static_cast<double>(whole->about.duration_ns) / 1e9)};
-  std::string names;
-  for (std::size_t i = 0; i < std::min<std::size_t>(whole->threads().size(), 8); ++i) {
-    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", whole->threads()[i].tid,
-                         displayable(whole->threads()[i].name, Charset::ascii));
-  }
-  return {Cause::no_samples, fmt::format("{}: no samples of a thread {}. Its threads: {}", path,
-                                         displayable(options.thread, Charset::ascii), names)};
-}
-
-Result<Profile> read_for(const ReportOptions& options, RecordingFile& file, const ViewOptions& shape,
-                         bool keeps_order) {
-  const Result<RawWindow> window = window_of(options, file);
-  if (!window) return window.error();
-  Result<Profile> profile = read_file(file, shape, *window, keeps_order);
-  if (profile && options.unit && profile->about.unit != *options.unit)
-    return Error{Cause::usage,
-                 fmt::format("{} counts {}, and not {}.", file.path(), name(profile->about.unit), name(*options.unit))};
-  if (profile && options.unit && profile->samples() == 0 && !is_narrowed(options)) return no_allocations(file.path());
-  if (profile && profile->samples() == 0) return nothing(options, file, *profile);
-  return profile;
-}
+std::string names_of(const ReportOptions& options) { return fmt::format("{}", fmt::join(options.files, ", ")); }
 
 bool is_to_stdout(const ReportOptions& options) { return options.output.empty() || options.output == "-"; }
 
@@ -140,6 +46,7 @@ TextStyle style_of(const ReportOptions& options, Unit unit) {
 
 // The recording's name without the usual extension.
 std::string stem_of(const std::string& path) {
+  if (path == "-") return "luaspy-profile";
   std::string name = std::filesystem::path(path).filename().string();
   for (const Format& format : formats()) {
     const bool is_recording = format.write == nullptr || format.carries_recording;
@@ -149,16 +56,36 @@ std::string stem_of(const std::string& path) {
   return name;
 }
 
-std::string carried(const ReportOptions& options, RecordingFile& file, const Format& format) {
-  if (!format.carries_recording || is_narrowed(options) || options.unit) return {};
-  std::istream* const in = file.open();
+std::string carried(const ReportOptions& options, RecordingFiles& files, const Format& format) {
+  if (!format.carries_recording || is_narrowed(options) || options.unit || files.size() != 1) return {};
+  std::istream* const in = files.front().open();
   return in != nullptr ? raw_bytes(*in, raw::most_carried) : std::string();
+}
+
+// Writes what was asked for of a recording, as a recording.
+Result<int> write_part(const ReportOptions& options) {
+  RecordingFile file(options.files.front());
+  Result<OutputFile> output = OutputFile::open({options.output, "raw", stem_of(options.files.front()) + "-part"});
+  if (!output) return output.error();
+  RawPart part(output->stream());
+  const Result<Profile> profile = read_for(options, file, options.shape, false, &part);
+  if (!profile) {
+    output->discard();
+    return profile.error();
+  }
+  const Result<void> finished = output->finish();
+  if (!finished) return finished.error();
+  if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->next_step());
+  return 0;
 }
 
 // Writes the raw recording that a page carries.
 Result<int> extract(const ReportOptions& options) {
-  if (is_narrowed(options)) return Error{Cause::usage, "-f raw writes all that a page carries, not a part of it."};
-  RecordingFile file(options.file);
+  if (options.files.size() > 1)
+    return Error{Cause::usage, "-f raw writes one recording; several are added up in the other formats."};
+  if (options.unit) return Error{Cause::usage, "-f raw writes time and allocations together: leave out --unit."};
+  if (is_narrowed(options)) return write_part(options);
+  RecordingFile file(options.files.front());
   const Result<Profile> profile = read_for(options, file, {}, false);
   if (!profile) return profile.error();
   std::istream* const in = file.open();
@@ -168,8 +95,8 @@ Result<int> extract(const ReportOptions& options) {
   if (recording.empty())
     return Error{Cause::usage, fmt::format("{}: the recording in this page has more than {} MiB, more than luaspy ever "
                                            "writes. It was not extracted.",
-                                           options.file, raw::most_carried >> 20)};
-  Result<OutputFile> output = OutputFile::open({options.output, "raw", stem_of(options.file)});
+                                           options.files.front(), raw::most_carried >> 20)};
+  Result<OutputFile> output = OutputFile::open({options.output, "raw", stem_of(options.files.front())});
   if (!output) return output.error();
   output->stream() << recording;
   const Result<void> finished = output->finish();
@@ -181,13 +108,17 @@ Result<int> extract(const ReportOptions& options) {
 Result<int> write_format(const ReportOptions& options, const Format& format) {
   if (format.write == nullptr) return extract(options);
   const ViewOptions shape = shape_for(format, options.shape);
-  RecordingFile file(options.file);
-  const Result<Profile> profile = read_for(options, file, shape, format.needs_order());
+  if (options.files.size() > 1 && format.shows == Shows::time)
+    return Error{Cause::usage,
+                 fmt::format("{} shows what ran when, which several recordings do not have.", format.name)};
+  RecordingFiles files = files_of(options);
+  const Result<Profile> profile = read_all(options, files, shape, format.needs_order());
   if (!profile) return profile.error();
   if (const std::optional<Error> refused = refusal(format, profile->about.unit)) return *refused;
-  const std::string recording = carried(options, file, format);
+  const std::string recording = carried(options, files, format);
   // Opened after the recording was read, so that nothing is overwritten if that fails.
-  Result<OutputFile> output = OutputFile::open({options.output, std::string(format.name), stem_of(options.file)});
+  Result<OutputFile> output = OutputFile::open(
+      {options.output, std::string(format.name), stem_of(options.files.front())});
   if (!output) return output.error();
   const Result<void> written = output->write(*profile,
                                              {options.shape.lines, options.threads, options.shape.mode, recording});
@@ -260,12 +191,12 @@ std::string tree_view(const ReportOptions& options, const Profile& profile, cons
   return call_tree_text(call_tree(profile, functions, style.by), functions, options.least, style);
 }
 
-Result<std::string> collector_view(const ReportOptions& options, RecordingFile& file, const Profile& time,
+Result<std::string> collector_view(const ReportOptions& options, RecordingFiles& files, const Profile& time,
                                    const TextStyle& style) {
-  if (time.about.unit != Unit::nanoseconds) return no_allocations(file.path());
+  if (time.about.unit != Unit::nanoseconds) return no_allocations(names_of(options));
   ReportOptions of_bytes = options;
   of_bytes.unit = Unit::bytes;
-  const Result<Profile> bytes = read_for(of_bytes, file, options.shape, false);
+  const Result<Profile> bytes = read_all(of_bytes, files, options.shape, false);
   if (!bytes) return bytes.error();
   return collector_text(collector_cost(time, *bytes, style.by), style.top, style.charset);
 }
@@ -273,9 +204,10 @@ Result<std::string> collector_view(const ReportOptions& options, RecordingFile& 
 Result<int> write_views(const ReportOptions& options) {
   ViewOptions shape = options.shape;
   shape.lines = true;
-  RecordingFile file(options.file);
-  const Result<Profile> profile = read_for(options, file, shape, false);
+  RecordingFiles files = files_of(options);
+  const Result<Profile> profile = read_all(options, files, shape, false);
   if (!profile) return profile.error();
+  if (options.json) return write_text(options, profile_json(names_of(options), *profile), 0);
   const TextStyle style = style_of(options, profile->about.unit);
   std::string text;
   const auto add = [&](const std::string& view) { text += (text.empty() || view.empty() ? "" : "\n") + view; };
@@ -290,7 +222,7 @@ Result<int> write_views(const ReportOptions& options) {
     add(*view);
   }
   if (options.collector) {
-    const Result<std::string> view = collector_view(options, file, *profile, style);
+    const Result<std::string> view = collector_view(options, files, *profile, style);
     if (!view) return view.error();
     add(*view);
   }
@@ -332,11 +264,27 @@ Result<BothProfiles> read_both(const ReportOptions& options, RecordingFile& file
   return BothProfiles{std::move(*before), std::move(*after), std::move(matching)};
 }
 
-std::string diff_view(const ReportOptions& options, const BothProfiles& both, const DiffOptions& by) {
+std::string diff_view(const ReportOptions& options, const BothProfiles& both, const ProfileDiff& diff) {
   const TextStyle style = style_of(options, both.after.about.unit);
   return fmt::format("before: {}\n", displayable(options.diff[0], style.charset)) + doubts_text(both.before) +
          fmt::format("after:  {}\n", displayable(options.diff[1], style.charset)) + doubts_text(both.after) +
-         diff_text(profile_diff(both.before, both.after, by, both.matching), style);
+         diff_text(diff, style);
+}
+
+// For a script: the exit status.
+int judged(const ProfileDiff& diff, double percent) {
+  constexpr std::size_t most = 5;
+  if (!diff.can_tell) {
+    say("luaspy: The recordings are too short to tell what became slower.\n");
+    return 0;
+  }
+  std::vector<std::string> functions = slower(diff, percent);
+  if (functions.empty()) return 0;
+  const std::size_t count = functions.size();
+  if (count > most) functions.resize(most), functions.push_back(fmt::format("and {} more", count - most));
+  say("luaspy: Slower by more than {:g} %: {}.\n", percent,
+      printable(fmt::format("{}", fmt::join(functions, ", ")), 1 << 12));
+  return slower_status;
 }
 
 // Which formats can show a difference.
@@ -360,16 +308,19 @@ Comparison comparison_of(const ProfileDiff& diff, FunctionMatching matching) {
 }
 
 Result<int> write_diff(const ReportOptions& options, const Format* format) {
-  const DiffOptions by = {options.by == "time"  ? DiffBy::weight
-                          : options.by == "run" ? DiffBy::run
-                                                : DiffBy::shares,
-                          options.total};
+  const bool by_run = options.by == "run" || (options.by.empty() && options.fail_if_slower);
+  const DiffOptions by = {options.by == "time" ? DiffBy::weight : by_run ? DiffBy::run : DiffBy::shares, options.total};
   if (format != nullptr && format->write_diff == nullptr) return no_diff(*format);
   RecordingFile file_before(options.diff[0]), file_after(options.diff[1]);
   Result<BothProfiles> both = read_both(options, file_before, file_after, options.shape, true);
   if (!both) return both.error();
-  if (format == nullptr) return write_text(options, diff_view(options, *both, by), system::terminal_of(1).width);
   const ProfileDiff diff = profile_diff(both->before, both->after, by, both->matching);
+  if (format == nullptr) {
+    const std::string text = options.json ? diff_json(options.diff[0], both->before, options.diff[1], both->after, diff)
+                                          : diff_view(options, *both, diff);
+    const Result<int> written = write_text(options, text, options.json ? 0 : system::terminal_of(1).width);
+    return written && options.fail_if_slower ? judged(diff, *options.fail_if_slower) : written;
+  }
   // A page has all frames, so that it can show any of them; what is chance is known of what the text has.
   if (format->carries_recording)
     both = read_both(options, file_before, file_after, shape_for(*format, options.shape), false);
@@ -392,7 +343,7 @@ Result<int> write_diff(const ReportOptions& options, const Format* format) {
 }  // namespace
 
 Result<int> report(const ReportOptions& options) {
-  const bool as_text = options.format.empty() && options.output.ends_with(text_ending);
+  const bool as_text = options.json || (options.format.empty() && options.output.ends_with(text_ending));
   const Result<const Format*> format = as_text ? nullptr : choose_format(options.format, options.output, nullptr);
   if (!format) return format.error();
   if (!options.diff.empty()) return write_diff(options, *format);

@@ -2,35 +2,10 @@
 // `luaspy report`: a raw recording converted to any format or shown as text, and differences
 // between two.
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "base/result.h"
-#include "profile/stack_view.h"
+#include "report/report_options.h"
 
 namespace luaspy {
-
-struct ReportOptions {
-  std::string file;               // a raw recording
-  std::vector<std::string> diff;  // or two: before and after
-  std::string output;             // "-" or "": standard output for text; else as RecordOptions::output
-  std::string format;             // "": as output ends (.txt: text), else text
-  ViewOptions shape;
-  bool threads = false;            // folded, svg: a root frame for each thread
-  std::string thread;              // its number or a part of its name; "": all
-  std::optional<double> from, to;  // s since the start; negative: before the end
-  std::string function;            // callers and callees of it
-  bool tree = false;
-  double least = 1;                 // %: smaller branches of the tree are only counted
-  std::string source, source_path;  // a Lua file as the profile names it; where it is on disk
-  bool states = false, by_thread = false;
-  bool collector = false;    // what the collector costs, by who allocates
-  std::optional<Unit> unit;  // bytes, objects: the allocations of a recording of time
-  int top = 20;              // rows
-  std::string by;            // samples; time: what they weigh; for differences also run; "": usual_by()
-  bool total = false;        // differences of functions including all that they call
-};
 
 // Returns the exit status, or why there is no report.
 Result<int> report(const ReportOptions& options);

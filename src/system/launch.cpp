@@ -3,20 +3,31 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 
 namespace luaspy::system {
+namespace {
+
+// As exec takes them; valid as long as the words.
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
 
 // The child execs when its pipe `go` is closed. Its end of `answer` closes by itself at a
 // successful exec, and carries errno after a failed one.
 Launch::Launch(const std::vector<std::string>& command, bool output_to_errors) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  std::vector<char*> arguments = pointers_to(command);
   std::array<int, 2> go{}, answer{};
   if (::pipe2(go.data(), O_CLOEXEC) != 0 || ::pipe2(answer.data(), O_CLOEXEC) != 0) {
     failure_ = {errno};
@@ -57,12 +68,43 @@ Failure Launch::start() {
   return {code};
 }
 
+bool start_apart(const std::vector<std::string>& command) {
+  std::vector<char*> arguments = pointers_to(command);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  pid_t pid = -1;
+  const bool started = ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ) == 0;
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  constexpr std::chrono::seconds patience(2);
+  constexpr std::chrono::milliseconds apart(20);
+  for (const Clock::time_point end = Clock::now() + patience; started && Clock::now() < end;) {
+    int status = 0;
+    if (::waitpid(pid, &status, WNOHANG) == pid) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    (void)sleep_until(Clock::now() + apart);
+  }
+  return started;
+}
+
+Failure become(const std::vector<std::string>& command) {
+  std::vector<char*> arguments = pointers_to(command);
+  const itimerval none{};
+  ::setitimer(ITIMER_REAL, &none, nullptr);  // it would outlive the handler of its signal
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_DFL);
+  ::execv("/proc/self/exe", arguments.data());
+  return {errno};
+}
+
 void ask_to_end(pid_t child) { ::kill(child, SIGTERM); }
 
 std::optional<std::string> output_of(const std::vector<std::string>& command) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  std::vector<char*> arguments = pointers_to(command);
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
   const FileDescriptor read_end(ends[0]);

@@ -33,6 +33,13 @@ class Launch {
   FileDescriptor go_, answer_;
 };
 
+// Starts a program that goes on without luaspy, in a session of its own and with nothing to read or write. False: it
+// could not be started, or has failed within two seconds.
+bool start_apart(const std::vector<std::string>& command);
+
+// luaspy itself, with these words, takes the place of this process. Returns only if that fails.
+Failure become(const std::vector<std::string>& command);
+
 // Sends SIGTERM to a child that has not been waited for.
 void ask_to_end(pid_t child);
 

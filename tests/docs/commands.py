@@ -16,6 +16,7 @@ import pathlib
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -82,10 +83,11 @@ class Place:
         self.programs = []
         self.targets = targets
         (folder / "bin").mkdir()
-        self.environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
+        self.environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "100", "LINES": "40", "DISPLAY": ":9"}
         self.script("luaspy", [str(luaspy)])
         self.script("lua5.4", target(targets, LUA))
-        for name in ("my.lua", "app.lua"):
+        self.script("xdg-open", ["true"])   # a browser
+        for name in ("my.lua", "app.lua", "benchmark.lua"):
             (folder / name).write_text(MY_LUA)
 
     def script(self, name, command):
@@ -133,6 +135,7 @@ class Place:
             run("luaspy", "record", "-f", "raw", "-o", f"{name}.luaspy", "-d", seconds, "--pid", str(PID))
         for name in ("before", "now"):
             run("luaspy", "heap", "-o", f"{name}.luaheap", "--pid", str(PID))
+        run("luaspy", "report", "a.luaspy", "-o", "profile.html")
         run("gcore", "-o", "core", str(PID))
 
     def end(self):
@@ -142,10 +145,10 @@ class Place:
 
     def run(self, line):
         """Why the line is wrong; None if it is not."""
-        words = line.split("|")[0].split()   # no word has a blank
+        words = shlex.split(line.split("|")[0])
         if words[1] == "top" and "--batch" not in words:
             return self.run_in_terminal(line, words)
-        long = "-d" in words and float(words[words.index("-d") + 1]) > ENOUGH or "--interval" in words
+        long = "-d" in words and float(words[words.index("-d") + 1]) > ENOUGH or "--interval" in words or words[1] == "record" and "--pid" in words and "-d" not in words
         with tempfile.TemporaryFile("w+") as out:
             command = subprocess.Popen(words, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
             try:
@@ -162,7 +165,8 @@ class Place:
             out.seek(0)
             text = out.read()
         written = words[words.index("-o") + 1] if "-o" in words else "-"
-        said = text.strip() if written == "-" else (self.folder / written).exists() and (self.folder / written).read_bytes()
+        files = list(self.folder.glob(re.sub("%[tp]", "*", written)))
+        said = text.strip() if written == "-" else files and files[0].read_bytes()
         return f"{line}: status {status}\n{text}" if status != 0 or not said else None
 
     def run_in_terminal(self, line, words):

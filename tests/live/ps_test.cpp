@@ -145,12 +145,12 @@ TEST_CASE("ps lists the processes that run Lua", "[ps]") {
     CHECK(process.at("bits") == 64);
     CHECK(process.at("states") == 1);
     CHECK(process.at("states_complete") == true);
-    CHECK(process.at("rows").size() == 1);
+    CHECK(process.at("read_as").size() == 1);
     CHECK(process.at("cpu_percent") == 0.0);  // it sleeps
     CHECK(process.at("command").get<std::string>().find("io.read()") != std::string::npos);
     CHECK(!process.contains("refusal"));
   }
-  CHECK(of_pid(list, pids[1]).at("rows")[0] == "Lua 5.4.3-5.4.9");
+  CHECK(of_pid(list, pids[1]).at("read_as")[0] == "Lua 5.4.3-5.4.9");
   CHECK(list.at("processes")[0].at("pid") == busy);
   CHECK(list.at("processes")[0].at("cpu_percent") > 2);  // the machine may be busy
   const nlohmann::json server_entry = of_pid(list, redis_pid);

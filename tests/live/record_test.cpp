@@ -103,6 +103,37 @@ TEST_CASE("a file that is written while recording is whole whenever it is read",
   CHECK(files == 1);  // nothing is left of the versions
 }
 
+TEST_CASE("each time has a file of its own if its name has the time in it", "[record]") {
+  const TwoFunctions target(lua54);
+  const Folder folder;
+  for (const std::string ending : {"luaspy", "html"}) {
+    const Finished finished = luaspy({"record", "-r", "500", "-d", "3500ms", "--pid", target.pid()});
+    CHECK(finished.status == 2);  // ms is no unit
+    const Finished recorded = luaspy({"record", "-r", "500", "-d", "3.5s", "--every", "1.5s", "-o",
+                                      folder.path("prof-%t-%p." + ending), "--pid", target.pid()});
+    INFO(recorded.err);
+    CHECK(recorded.status == 0);
+    std::vector<double> seconds;
+    for (const std::string& name : folder.names()) {
+      if (!name.ends_with(ending)) continue;
+      const std::string start = "prof-20", end = "-" + target.pid() + "." + ending;
+      CHECK(name.starts_with(start));
+      CHECK(name.ends_with(end));
+      CHECK(name.size() == std::string("prof-20261126-041752").size() + end.size());
+      std::ifstream file(folder.path(name), std::ios::binary);
+      const Result<Profile> profile = read_raw(file, {});
+      REQUIRE(profile);
+      CHECK(profile->about.complete);
+      CHECK(profile->samples() > 20);
+      seconds.push_back(static_cast<double>(profile->about.duration_ns) / 1e9);
+    }
+    REQUIRE(seconds.size() == 3);
+    CHECK(seconds[0] == Approx(1.5).margin(0.3));
+    CHECK(seconds[1] == Approx(1.5).margin(0.3));
+    CHECK(seconds[2] == Approx(0.5).margin(0.3));
+  }
+}
+
 TEST_CASE("a page that is written while recording carries what was recorded until then", "[record]") {
   const TwoFunctions target(lua54);
   const Folder folder;

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
 
 #include "support/harness.h"
@@ -80,6 +81,47 @@ void check_refused(const Words& arguments, int status, const std::string& patter
 bool has(const std::string& text, const std::string& pattern) { return std::regex_search(text, std::regex(pattern)); }
 
 }  // namespace
+
+TEST_CASE("report reads what comes through a pipe, and adds up several recordings", "[report]") {
+  const Folder folder;
+  const std::string one = recorded(folder, "one", script_of(10, 0.4)),
+                    two = recorded(folder, "two", script_of(30, 0.8));
+  const std::string bytes = read_file(one);
+  const auto piped = [&](const Words& options) {
+    const Finished finished = run(Words{LUASPY_PROGRAM, "report", "-"} + options, bytes);
+    INFO(finished.err);
+    CHECK(finished.status == 0);
+    return finished.out;
+  };
+  CHECK(piped({}) == report({one}));
+  CHECK(piped({"-f", "folded", "--from", "-0.2"}) == report({one, "-f", "folded", "--from", "-0.2"}));
+  (void)piped({"-o", folder.path("page.html")});
+  CHECK(report({folder.path("page.html"), "-f", "folded"}) == report({one, "-f", "folded"}));
+  CHECK(run({LUASPY_PROGRAM, "report", "-"}, "nonsense").err.starts_with("luaspy: standard input: "));
+
+  const auto json = [&](const Words& words) { return nlohmann::json::parse(report(Words{"--json"} + words)); };
+  const nlohmann::json first = json({one}), second = json({two}), both = json({one, two});
+  for (const char* const field : {"samples", "weight", "idle"})
+    CHECK(both.at("recording").at(field) ==
+          first.at("recording").at(field).get<std::int64_t>() + second.at("recording").at(field).get<std::int64_t>());
+  CHECK(both.at("threads").size() == 2);
+  const auto own = [](const nlohmann::json& of, const std::string& name) {
+    std::int64_t samples = 0;
+    for (const nlohmann::json& function : of.at("functions"))
+      samples += function.at("name") == name ? function.at("own_samples").get<std::int64_t>() : 0;
+    return samples;
+  };
+  CHECK(own(both, "work") == own(first, "work") + own(second, "work"));
+  std::map<std::string, std::int64_t> roots;
+  for (const FoldedStack& stack : parse_folded(report({one, two, "--by-file", "-f", "folded"})))
+    roots[stack.frames.front()] += stack.count;
+  CHECK(roots == std::map<std::string, std::int64_t>{
+                     {fmt::format("[{}]", one), first.at("recording").at("samples").get<std::int64_t>()},
+                     {fmt::format("[{}]", two), second.at("recording").at("samples").get<std::int64_t>()}});
+  (void)report({one, two, "-o", folder.path("both.html")});
+  CHECK(luaspy({"report", one, two, "-f", "chrometrace"}).status == 2);
+  CHECK(luaspy({"report", one, two, "-f", "raw"}).status == 2);
+}
 
 TEST_CASE("two runs of a script do not differ, and one in which a function takes 20 % longer does", "[report]") {
   const Folder folder;

@@ -316,23 +316,33 @@ Running::~Running() {
   ::close(output_);
 }
 
+std::optional<std::string> Running::next_line() {
+  for (;;) {
+    if (const std::size_t end = buffer_.find('\n'); end != std::string::npos) {
+      std::string line = buffer_.substr(0, end);
+      buffer_.erase(0, end + 1);
+      return line;
+    }
+    wait_for_data(output_, "the target does not say what was waited for");
+    if (!read_some(output_, buffer_)) return {};
+  }
+}
+
+std::string Running::read_line() {
+  const std::optional<std::string> line = next_line();
+  REQUIRE(line);
+  return *line;
+}
+
 std::vector<std::string> Running::read_until(const std::string& last) {
   std::vector<std::string> lines;
   for (;;) {
-    const std::size_t end = buffer_.find('\n');
-    if (end == std::string::npos) {
-      wait_for_data(output_, "the target does not say what was waited for");
-      const bool more = read_some(output_, buffer_);
-      INFO("the target ended without saying " << last << "; it said:\n"
-                                              << Catch::StringMaker<std::vector<std::string>>::convert(lines)
-                                              << buffer_);
-      REQUIRE(more);
-      continue;
-    }
-    const std::string line = buffer_.substr(0, end);
-    buffer_.erase(0, end + 1);
-    if (line == last) return lines;
-    lines.push_back(line);
+    const std::optional<std::string> line = next_line();
+    INFO("the target ended without saying " << last << "; it said:\n"
+                                            << Catch::StringMaker<std::vector<std::string>>::convert(lines) << buffer_);
+    REQUIRE(line);
+    if (*line == last) return lines;
+    lines.push_back(*line);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "support/child.h"
 
@@ -90,6 +91,7 @@ class Running {
   // Lines on its standard output up to `last`, without it; fails the test if the program ends
   // without printing it.
   std::vector<std::string> read_until(const std::string& last);
+  std::string read_line();  // the next one; fails the test if none comes
   void send(const std::string& text);
   void close_input();
   // Waits for its end; returns its status in the form of a shell. Fails the test if it takes longer
@@ -104,6 +106,7 @@ class Running {
  private:
   using Pipe = std::array<int, 2>;
   Running(const Words& command, const Pipe& input, const Pipe& output);
+  std::optional<std::string> next_line();  // nullopt: it has closed its output
 
   Child child_;
   int input_ = -1, output_ = -1;

@@ -7,7 +7,7 @@ cmake=$1 build=$2 work=$3 targets=$4 workloads=$5
 wrong() { echo "wrong: $1"; exit 1; }
 rm -rf "$work"
 mkdir -p "$work"
-files="bin/luaspy share/man/man1/luaspy.1.gz share/man/man1/luaspy-record.1.gz share/bash-completion/completions/luaspy share/zsh/vendor-completions/_luaspy share/fish/vendor_completions.d/luaspy.fish share/doc/luaspy/README.md share/doc/luaspy/CHANGELOG.md share/doc/luaspy/SECURITY.md share/doc/luaspy/LICENSE share/doc/luaspy/docs/dump.md share/doc/luaspy/docs/top.svg share/doc/luaspy/docs/flamegraph.png share/doc/luaspy/docs/dump.schema.json"
+files="bin/luaspy share/man/man1/luaspy.1.gz share/man/man1/luaspy-record.1.gz share/bash-completion/completions/luaspy share/zsh/vendor-completions/_luaspy share/fish/vendor_completions.d/luaspy.fish share/doc/luaspy/README.md share/doc/luaspy/CHANGELOG.md share/doc/luaspy/SECURITY.md share/doc/luaspy/LICENSE share/doc/luaspy/docs/dump.md share/doc/luaspy/docs/top.svg share/doc/luaspy/docs/flamegraph.png share/doc/luaspy/docs/dump.schema.json share/doc/luaspy/docs/report.schema.json"
 
 "$cmake" --install "$build" --prefix "$work/installed" > "$work/log"
 for file in $files; do [ -s "$work/installed/$file" ] || wrong "cmake --install leaves out $file"; done

@@ -231,6 +231,15 @@ TEST_CASE("an open file is written where it is, and a file without content is re
   CHECK(read == folded());
 }
 
+TEST_CASE("a name may have the time and the process in it", "[unit]") {
+  CHECK(name_with_time("100%-%x-%.html", 7) == "100%-%x-%.html");
+  CHECK(name_with_time("a-%p-%p.html%", 7) == "a-7-7.html%");
+  const std::string named = name_with_time("%t.html", 7);
+  REQUIRE(named.size() == std::string("20261126-041752.html").size());
+  CHECK(named[8] == '-');
+  CHECK(named.find_first_not_of("0123456789-") == std::string("20261126-041752").size());
+}
+
 TEST_CASE("a name is that of the program, whatever is in it", "[unit]") {
   CHECK(default_stem("/opt/my game/the game", 7) == "luaspy-the game-7");
   CHECK(default_stem("/usr/bin/lua5.4 (deleted)", 7) == "luaspy-lua5.4-7");

@@ -3,6 +3,8 @@
 #include <malloc.h>
 
 #include <catch2/catch.hpp>
+#include <map>
+#include <optional>
 
 #include "profile/function_table.h"
 #include "support/framed.h"
@@ -152,6 +154,57 @@ TEST_CASE("a profile counts samples by thread and stack, and keeps their order",
   CHECK(profile.stack_counts().at(both).samples == 2);
   CHECK(profile.stack_counts(1).at(both).samples == 1);
   CHECK(profile.weight() == 70);
+}
+
+TEST_CASE("profiles are added up, and their threads stay apart", "[unit]") {
+  const auto made = [](int last, int times) {
+    Profile profile;
+    Adder add(profile);
+    for (int i = 0; i < times; ++i) add({7, "main", 0, ""}, sample_of(stack_of(3, last)));
+    profile.add_lost(Loss::late, 0);
+    profile.add_idle(2);
+    profile.about.command = "lua a.lua";
+    profile.about.pid = 7;
+    profile.about.luas = {last == 1 ? "Lua 5.4" : "Lua 5.1"};
+    profile.about.complete = last == 1;
+    profile.about.duration_ns = 1000;
+    return profile;
+  };
+  for (const bool by_file : {false, true}) {
+    Profile all(false);
+    all.add_all(made(1, 3), by_file ? std::optional(marker("[first]")) : std::nullopt);
+    all.add_all(made(2, 5), by_file ? std::optional(marker("[second]")) : std::nullopt);
+    all.resolve_names();
+    CHECK(all.samples() == 8);
+    CHECK(all.weight() == 80);
+    CHECK(all.losses(Loss::late) == 2);
+    CHECK(all.idle() == 4);
+    CHECK(all.quality().stacks == 8);
+    CHECK(all.samples_in(VmState::interpreting) == 8);
+    REQUIRE(all.threads().size() == 2);  // one number, two processes
+    CHECK(all.threads()[1].process == "lua a.lua");
+    CHECK(all.about.duration_ns == 2000);
+    CHECK(all.about.luas == std::vector<std::string>{"Lua 5.4", "Lua 5.1"});
+    CHECK(!all.about.complete);
+    std::map<std::string, std::int64_t> roots, leaves;
+    for (const auto& [stack, amount] : all.stack_counts()) {
+      const std::vector<FrameId> frames = all.stack(stack);
+      REQUIRE(frames.size() == (by_file ? 5 : 4));
+      roots[describe(all.frames()[frames.front()], false)] += amount.samples;
+      leaves[describe(all.frames()[frames.back()], false)] += amount.samples;
+    }
+    const auto began = [](std::int64_t when) {
+      Profile profile;
+      Adder add(profile);
+      add({7, "main", 7, "lua", 1, when}, sample_of(stack_of(3, 1)));
+      return profile;
+    };
+    Profile parts(false);
+    for (const std::int64_t when : {100, 100, 200, 0, 0}) parts.add_all(began(when), std::nullopt);
+    CHECK(parts.threads().size() == 4);  // the first two are one; of the last it is not known
+    if (by_file) CHECK(roots == std::map<std::string, std::int64_t>{{"[first]", 3}, {"[second]", 5}});
+    else CHECK(roots.size() == 1);
+  }
 }
 
 TEST_CASE("the same stack in another state of the VM is another situation", "[unit]") {

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -131,21 +132,59 @@ TEST_CASE("what cannot be taken out of a page is told", "[unit]") {
   ReportOptions options;
   options.format = "raw";
   options.output = folder.path("out.luaspy");
-  options.file = folder.path("nope.luaspy");
-  CHECK(error_of(options).find("Cannot read " + options.file) == 0);
-  options.file = folder.write("raw.luaspy", sample_recording(Unit::nanoseconds));
+  options.files = {folder.path("nope.luaspy")};
+  CHECK(error_of(options).find("Cannot read " + options.files.front()) == 0);
+  options.files = {folder.write("raw.luaspy", sample_recording(Unit::nanoseconds))};
   CHECK(error_of(options).find("already in the raw format") != std::string::npos);
   // More than luaspy puts into a page, in records that it skips.
   std::string recording = sample_recording(Unit::nanoseconds);
   const std::string block = raw_block(raw_record(0x7f, std::string(1 << 20, '\0')));
   while (recording.size() <= raw::most_carried) recording += block;
-  options.file = folder.path("large.html");
+  options.files = {folder.path("large.html")};
   {
-    std::ofstream page(options.file, std::ios::binary);
+    std::ofstream page(options.files.front(), std::ios::binary);
     write_flamegraph(sample_profile(), {.recording = recording}, page);
   }
   CHECK(error_of(options).find("more than 64 MiB") != std::string::npos);
   CHECK(!std::filesystem::exists(options.output));
+}
+
+TEST_CASE("a part of a recording is a recording", "[unit]") {
+  const Folder folder;
+  const std::string whole = folder.write("whole.luaspy", sample_recording(Unit::nanoseconds));
+  const auto shown = [&](ReportOptions options, const std::string& file) {
+    options.files = {file};
+    options.json = true;
+    options.output = folder.path("shown.json");
+    REQUIRE(error_of(options).empty());
+    nlohmann::json json = nlohmann::json::parse(bytes_of(options.output));
+    json.at("recording").erase("file");
+    return json;
+  };
+  const std::vector<std::function<void(ReportOptions&)>> choices = {
+      [](ReportOptions& options) { options.from = 0.01; },
+      [](ReportOptions& options) { options.to = -0.01; },
+      [](ReportOptions& options) { options.from = 0.005, options.to = 0.03; },
+      [](ReportOptions& options) { options.thread = "main"; },
+      [](ReportOptions& options) { options.shape.only = "work"; },
+      [](ReportOptions& options) { options.shape.ignore = "work"; }};
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    INFO("choice " << i);
+    ReportOptions options;
+    choices[i](options);
+    const nlohmann::json asked = shown(options, whole);
+    options.files = {whole};
+    options.format = "raw";
+    options.output = folder.path("part.luaspy");
+    REQUIRE(error_of(options).empty());
+    const nlohmann::json part = shown({}, options.output);
+    CHECK(part.at("recording").at("samples").get<int>() > 0);
+    CHECK(part == asked);
+  }
+  ReportOptions none;
+  none.files = {whole}, none.format = "raw", none.output = folder.path("none.luaspy"), none.shape.only = "no such name";
+  CHECK(error_of(none).find("leave no sample") != std::string::npos);
+  CHECK(!std::filesystem::exists(none.output));
 }
 
 TEST_CASE("a page of a recording carries it up to 64 MiB", "[unit]") {
@@ -156,10 +195,10 @@ TEST_CASE("a page of a recording carries it up to 64 MiB", "[unit]") {
   while (large.size() <= raw::most_carried) large += block;
   ReportOptions options;
   options.output = folder.path("page.html");
-  options.file = folder.write("small.luaspy", small);
+  options.files = {folder.write("small.luaspy", small)};
   REQUIRE(report(options));
   CHECK(carried_by(options.output) == small);
-  options.file = folder.write("large.luaspy", large);
+  options.files = {folder.write("large.luaspy", large)};
   REQUIRE(report(options));
   CHECK(carried_by(options.output).empty());
 }
@@ -168,23 +207,24 @@ TEST_CASE("a recording that comes through a pipe is kept as far as it is needed 
   const Folder folder;
   const std::string recording = sample_recording(Unit::nanoseconds);
   ReportOptions options;
-  options.file = folder.path("pipe");
+  options.files = {folder.path("pipe")};
   options.output = folder.path("page.html");
-  through_pipe(options.file, recording, [&] { REQUIRE(report(options)); });
+  through_pipe(options.files.front(), recording, [&] { REQUIRE(report(options)); });
   CHECK(carried_by(options.output) == recording);
   // With what comes after an end that report does not read beyond.
   const std::string damaged = recording + raw_block("x") + std::string(300'000, 'y');
-  through_pipe(options.file, damaged, [&] { REQUIRE(report(options)); });
+  through_pipe(options.files.front(), damaged, [&] { REQUIRE(report(options)); });
   CHECK(carried_by(options.output) == damaged);
   // A time before the end is known only when the end was read.
   options.from = -0.01;
   options.output = folder.path("part.txt");
-  through_pipe(options.file, recording, [&] { CHECK(error_of(options).empty()); });
+  through_pipe(options.files.front(), recording, [&] { CHECK(error_of(options).empty()); });
   std::string large = recording;
   while (large.size() <= raw::most_carried) large += raw_block(raw_record(0x7f, std::string(1 << 20, '\0')));
-  through_pipe(options.file, large, [&] { CHECK(error_of(options).find("save it in a file") != std::string::npos); });
+  through_pipe(options.files.front(), large,
+               [&] { CHECK(error_of(options).find("save it in a file") != std::string::npos); });
   options.from.reset();
-  through_pipe(options.file, large, [&] { CHECK(error_of(options).empty()); });
+  through_pipe(options.files.front(), large, [&] { CHECK(error_of(options).empty()); });
 }
 
 }  // namespace luaspy

@@ -1,0 +1,46 @@
+#pragma once
+// Writes a part of a raw recording as a raw recording.
+
+#include <memory>
+#include <ostream>
+
+#include "input/raw_reader.h"
+#include "output/raw.h"
+
+namespace luaspy {
+
+class RawPart : public RawEvents {
+ public:
+  // `out` must outlive it.
+  explicit RawPart(std::ostream& out) : out_(out) {}
+
+  void begin(const EventTables& tables, Unit unit) override {
+    writer_ = std::make_unique<RawWriter>(tables, unit, out_);
+  }
+  void sample(ThreadId thread, const Tick& tick, const Sample& sample) override {
+    writer_->sample(thread, tick, sample);
+  }
+  void lost(ThreadId thread, const Tick& tick, Loss loss, std::int64_t stopped_ns) override {
+    writer_->lost(thread, tick, loss, stopped_ns);
+  }
+  void allocation(ThreadId thread, std::int64_t at_ns, std::int64_t bytes, std::int64_t objects,
+                  const Sample& sample) override {
+    writer_->allocation(thread, {at_ns, bytes, objects}, sample);
+  }
+  void loss(Loss loss, std::int64_t count) override { writer_->loss(loss, count); }
+  void idle(std::int64_t count) override { writer_->idle(count); }
+  void waiting(std::int64_t count) override { writer_->waiting(count); }
+  void state(const HeapChanges::State& state) override { writer_->state(state); }
+  void heap(const Tick& tick, const HeapChange& change) override { writer_->heap(tick, change); }
+  void end(const Profile& profile) override {
+    for (const auto& [file, source] : profile.sources) writer_->source(file, source);
+    writer_->about(profile.about);
+    writer_->flush();
+  }
+
+ private:
+  std::ostream& out_;
+  std::unique_ptr<RawWriter> writer_;
+};
+
+}  // namespace luaspy
