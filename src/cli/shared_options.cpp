@@ -9,6 +9,22 @@
 #include "output/format.h"
 
 namespace luaspy {
+namespace {
+
+// The names, each line of them on a new one, no wider than --help has room for.
+std::string in_lines(const std::vector<std::string>& names) {
+  constexpr std::size_t widest = 72;
+  std::string text;
+  std::size_t width = widest;
+  for (const std::string& name : names) {
+    const bool fits = width + 1 + name.size() <= widest;
+    text += (fits ? " " : "\n") + name;
+    width = (fits ? width + 1 : 0) + name.size();
+  }
+  return text;
+}
+
+}  // namespace
 
 std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target) {
   const auto take = [&target](const std::string& word) {
@@ -108,9 +124,9 @@ void add_output(CLI::App& command, std::string& output, std::string& format, con
                 const std::vector<std::string>& more) {
   command.add_option("-o,--output", output, "File to write; - is standard output")->option_text("FILE");
   command
-      .add_option("-f,--format", format,
-                  fmt::format("One of these; by default as FILE ends, or {}:\n{}", otherwise,
-                              fmt::join(format_names(more), " ")))
+      .add_option(
+          "-f,--format", format,
+          fmt::format("One of these; by default as FILE ends, or {}:{}", otherwise, in_lines(format_names(more))))
       ->check(format_name(more))
       ->option_text("FORMAT");
 }
