@@ -192,7 +192,7 @@ void add_heap(CLI::App& app, HeapOptions& options) {
       ->option_text("FORMAT")
       ->needs(output);
   heap.add_option("--path", options.questions.path,
-                  "How the program reaches an object (0x..., or its path), or the largest of a class")
+                  "How an object is reached (0x..., or its path), or the largest of a class")
       ->option_text("OBJECT|CLASS");
   heap.add_option("--retained-by", options.questions.retained_by, "What would become free with an object, or a class")
       ->option_text("OBJECT|CLASS");
