@@ -9,7 +9,7 @@
 #include "attach/live_memory.h"
 #include "attach/process.h"
 #include "base/text.h"
-#include "luastate/detect.h"
+#include "stack/target_map.h"
 
 namespace luaspy {
 namespace {
