@@ -34,7 +34,6 @@ const char* const report_notes =
     "\n"
     "Examples:\n"
     "  luaspy report a.luaspy --function discount     who calls it, and what does it call?\n"
-    "  luaspy report --diff a.luaspy b.luaspy         what changed?\n"
     "  luaspy report --diff a.luaspy b.luaspy --by run  what became slower in the same work?";
 
 const char* const top_notes =

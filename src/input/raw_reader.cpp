@@ -257,6 +257,7 @@ class RawReader {
     // In bytes and objects, samples of one tick have different weights, and each has its own tick
     // record.
     ticks_ += passed != 0 || unit_ == Unit::nanoseconds;
+    if (events_ != nullptr && is_in_window()) begin_window();  // events come in the order of time
     return true;
   }
 

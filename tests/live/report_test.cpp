@@ -94,9 +94,10 @@ TEST_CASE("report reads what comes through a pipe, and adds up several recording
     return finished.out;
   };
   CHECK(piped({}) == report({one}));
-  CHECK(piped({"-f", "folded", "--from", "-0.2"}) == report({one, "-f", "folded", "--from", "-0.2"}));
+  CHECK(piped({"-f", "folded", "-o", "-", "--from", "-0.2"}) ==
+        report({one, "-f", "folded", "-o", "-", "--from", "-0.2"}));
   (void)piped({"-o", folder.path("page.html")});
-  CHECK(report({folder.path("page.html"), "-f", "folded"}) == report({one, "-f", "folded"}));
+  CHECK(report({folder.path("page.html"), "-f", "folded", "-o", "-"}) == report({one, "-f", "folded", "-o", "-"}));
   CHECK(run({LUASPY_PROGRAM, "report", "-"}, "nonsense").err.starts_with("luaspy: standard input: "));
 
   const auto json = [&](const Words& words) { return nlohmann::json::parse(report(Words{"--json"} + words)); };
@@ -113,7 +114,7 @@ TEST_CASE("report reads what comes through a pipe, and adds up several recording
   };
   CHECK(own(both, "work") == own(first, "work") + own(second, "work"));
   std::map<std::string, std::int64_t> roots;
-  for (const FoldedStack& stack : parse_folded(report({one, two, "--by-file", "-f", "folded"})))
+  for (const FoldedStack& stack : parse_folded(report({one, two, "--by-file", "-f", "folded", "-o", "-"})))
     roots[stack.frames.front()] += stack.count;
   CHECK(roots == std::map<std::string, std::int64_t>{
                      {fmt::format("[{}]", one), first.at("recording").at("samples").get<std::int64_t>()},

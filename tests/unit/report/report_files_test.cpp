@@ -165,7 +165,7 @@ TEST_CASE("a part of a recording is a recording", "[unit]") {
       [](ReportOptions& options) { options.from = 0.01; },
       [](ReportOptions& options) { options.to = -0.01; },
       [](ReportOptions& options) { options.from = 0.005, options.to = 0.03; },
-      [](ReportOptions& options) { options.thread = "main"; },
+      [](ReportOptions& options) { options.thread = "lua5.4"; },
       [](ReportOptions& options) { options.shape.only = "work"; },
       [](ReportOptions& options) { options.shape.ignore = "work"; }};
   for (std::size_t i = 0; i < choices.size(); ++i) {
