@@ -23,8 +23,8 @@ class ObjectNames {
   // How the program reaches the object, by a shortest path: "cache.entries[5]",
   // "package.loaded.app.push → upvalue queue". Cut in the middle where it is long.
   std::string path(Node node);
-  // The objects whose path() this is, or "globals": mostly one; up to 16 of those that have the same, such as the arguments
-  // of C functions. None if the path has parts that were left out.
+  // The objects whose path() this is, or "globals": mostly one; up to 16 of those that have the same, such as the
+  // arguments of C functions. None if the path has parts that were left out.
   std::vector<Node> at_path(std::string_view path);
   struct Stage {
     Node node = no_node;        // no_node: stages that are left out

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::string_view page_format = "html";
 constexpr std::array own_formats = {
-    Format{"luaheap", ".luaheap", "", "look again with: luaspy heap FILE", Shows::sums, nullptr, nullptr, false, false, true},
+    Format{"luaheap", ".luaheap", "", "look again with: luaspy heap FILE", Shows::sums, nullptr, nullptr, false, false,
+           true},
     Format{page_format, ".html", "", "open it in a browser", Shows::sums, nullptr},
     Format{"heapsnapshot", ".heapsnapshot", "", "load it in Chrome: DevTools, Memory, Load profile", Shows::sums,
            nullptr},

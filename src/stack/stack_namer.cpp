@@ -35,8 +35,8 @@ FrameId StackNamer::native(LuaInspector& lua, const NativeFunctions& functions, 
   return known->second;
 }
 
-// A trace is shown by its number, the place where it starts, where that is from for a side trace, and its machine code's
-// size.
+// A trace is shown by its number, the place where it starts, where that is from for a side trace, and its machine
+// code's size.
 std::optional<FrameId> StackNamer::trace(LuaInspector& lua, const ActiveState& state, const Trace& trace) {
   const TraceKey key = {state.G, trace.number, trace.mcode, trace.start_proto, trace.start_pc};
   if (const auto known = traces_.find(key); known != traces_.end()) return known->second;
@@ -46,8 +46,8 @@ std::optional<FrameId> StackNamer::trace(LuaInspector& lua, const ActiveState& s
   const CallLabel place = lua.names().label({*state.lua, G, lua.names().memory()}, start, nullptr, start_pc + 4);
   const TraceStart from = start_of(lua.names().memory(), trace);
   const std::string parent = from.parent == 0 ? "" : fmt::format(", from trace {} exit {}", from.parent, from.exit);
-  return traces_[key] = stacks_.intern(marker(
-             fmt::format("[trace {} {}:{}{}, {} bytes]", number, *place.file, place.line, parent, trace.size)));
+  return traces_[key] = stacks_.intern(
+             marker(fmt::format("[trace {} {}:{}{}, {} bytes]", number, *place.file, place.line, parent, trace.size)));
 }
 
 FrameId StackNamer::call(const CallLabel& label, const NativeFunctions& functions) {

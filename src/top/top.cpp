@@ -101,11 +101,7 @@ class Watching {
   // `written` receives a line for each file, to be told when the screen is left.
   Watching(TopFeed& feed, TopScreen& screen, const std::optional<LuaDescendants>& descendants, double interval,
            Mode mode, std::vector<std::string>& written)
-      : feed_(feed),
-        screen_(screen),
-        descendants_(descendants),
-        view_(interval, screen.charset()),
-        written_(written) {
+      : feed_(feed), screen_(screen), descendants_(descendants), view_(interval, screen.charset()), written_(written) {
     view_.begin_with(mode);
   }
 
@@ -331,7 +327,8 @@ Result<int> top(const TopOptions& options) {
     const std::unique_ptr<TopScreen> screen = TopScreen::open();
     if (screen == nullptr) return Error{Cause::usage, "There is no terminal to read keys from. --batch needs none."};
     system::before_end_at_once(TopScreen::leave_at_once);
-    run_both(tree, loop, feed, counts, [&] { Watching(feed, *screen, descendants, interval, options.mode, written).run(); });
+    run_both(tree, loop, feed, counts,
+             [&] { Watching(feed, *screen, descendants, interval, options.mode, written).run(); });
   }
   for (const std::string& line : written) say("{}", line);
   system::before_end_at_once(nullptr);

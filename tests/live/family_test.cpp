@@ -81,9 +81,10 @@ TEST_CASE("a target that only waits for its child is told which one works, and w
   const std::string pid = std::to_string(running.pid());
   const Finished recorded = luaspy({"record", "--pid", pid, "-d", "0.5", "-o", folder.path("none.html")});
   const Finished watched = luaspy({"top", "--pid", pid, "--batch", "--count", "1", "--interval", "0.6"});
-  const std::regex says("Its child ([0-9]+) \\(.*\\) runs Lua 5\\.4\\.4 at ([0-9]+) % CPU: luaspy (record|top) "
-                        "--pid ([0-9]+), or -s --pid " +
-                        pid + " for all of them\\.");
+  const std::regex says(
+      "Its child ([0-9]+) \\(.*\\) runs Lua 5\\.4\\.4 at ([0-9]+) % CPU: luaspy (record|top) "
+      "--pid ([0-9]+), or -s --pid " +
+      pid + " for all of them\\.");
   std::smatch match;
   INFO(recorded.err << watched.out);
   REQUIRE(std::regex_search(recorded.err, match, says));

@@ -255,7 +255,8 @@ TEST_CASE("the VM state and the trace and the near line of a sample", "[luajit_h
       in_code += stack.frames.front() == "[machine code]" ? stack.count : 0;
       interpreted += stack.frames.front() == "[interpreter]" ? stack.count : 0;
       const std::string& leaf = stack.frames.back();
-      static const std::regex trace("\\[trace [0-9]+ .*inlined\\.lua:[0-9]+(, from trace [0-9]+ exit [0-9]+)?, [0-9]+ bytes\\]");
+      static const std::regex trace(
+          "\\[trace [0-9]+ .*inlined\\.lua:[0-9]+(, from trace [0-9]+ exit [0-9]+)?, [0-9]+ bytes\\]");
       const bool is_trace = std::regex_match(leaf, trace);
       in_trace += is_trace ? stack.count : 0;
       near += is_trace && stack.frames[stack.frames.size() - 2].find("inlined.lua:~") != std::string::npos ? stack.count

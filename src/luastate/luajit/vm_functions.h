@@ -8,7 +8,8 @@
 
 namespace luaspy {
 
-// Names by the start of a function; none where all of LuaJIT was compiled as one file. What only the collector calls is "lj_gc": its parts are static functions.
+// Names by the start of a function; none where all of LuaJIT was compiled as one file. What only the collector calls is
+// "lj_gc": its parts are static functions.
 std::unordered_map<Address, std::string_view> recognise_luajit_functions(const CallGraph& graph);
 
 }  // namespace luaspy

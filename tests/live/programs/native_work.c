@@ -1,5 +1,5 @@
-/* native_work: a C function that Lua knows as demo.work, and that does all its work in two further C functions. Says READY
-   and runs for ever. */
+/* native_work: a C function that Lua knows as demo.work, and that does all its work in two further C functions. Says
+   READY and runs for ever. */
 #include <stdio.h>
 
 #include "lauxlib.h"

@@ -209,8 +209,8 @@ Profile version_of(bool after) {
   return std::move(writing.profile);
 }
 
-// A raw recording of `render`, `parse` and two functions without a name. After, three lines more are above them, `render`
-// takes less, and `emit` is there instead of `parse`.
+// A raw recording of `render`, `parse` and two functions without a name. After, three lines more are above them,
+// `render` takes less, and `emit` is there instead of `parse`.
 std::string moved_version(bool after) {
   EventTables tables;
   const ThreadId thread = tables.threads.intern({1, "main", 1, "lua"});
