@@ -82,7 +82,9 @@ void add_collector(const CallGraph& graph, std::unordered_map<Address, std::stri
   for (const auto& [name, function] : graph.known) others.insert(function);
   for (bool news = true; news;) {
     news = false;
-    for (const auto& [callee, from] : callers) {
+    for (const auto& called : callers) {
+      const Address callee = called.first;
+      const std::vector<Address>& from = called.second;
       if (inside.contains(callee) || others.contains(callee) || names.contains(callee)) continue;
       if (!std::ranges::all_of(from, [&](Address caller) { return caller == callee || inside.contains(caller); }) ||
           std::ranges::none_of(from, [&](Address caller) { return inside.contains(caller); }))
