@@ -31,7 +31,7 @@ std::string report(pid_t pid) {
   CHECK_FALSE(has(finished.out, "secret"));
   for (const char* const part :
        {"luaspy doctor, ", "== System\n", "ptrace_scope", "== Process\n", "== Detection\n", "== Threads",
-        "== Rows tried on ", "== Files with code\n", "build-id ", ".eh_frame_hdr of ", "== Mappings\n", "[stack]"}) {
+        "== Layouts tried on ", "== Files with code\n", "build-id ", ".eh_frame_hdr of ", "== Mappings\n", "[stack]"}) {
     INFO(part);
     CHECK(has(finished.out, part));
   }
@@ -53,7 +53,7 @@ TEST_CASE("a report about PUC Lua", "[doctor]") {
   CHECK(has(text, "cross-links hold"));
   CHECK(std::regex_search(text, std::regex(R"(lua_State 0x[0-9a-f]+ of 0x[0-9a-f]+, Lua 5\.4)")));
   CHECK(std::regex_search(text, std::regex(R"(\* Lua 5\.4\S+: fits at \d+ \(first 0x)")));
-  // The other rows of the series are tried, and the report says why they are rejected.
+  // The other layouts of the series are tried, and the report says why they are rejected.
   CHECK(std::regex_search(text, std::regex(R"(  Lua 5\.1\S*: (fits nowhere|nothing looks like its lua_State))")));
   CHECK(std::regex_search(text, std::regex(R"(      not at \d+ \(first 0x[0-9a-f]+\): )")));
 }

@@ -17,7 +17,7 @@ local function quote(s)
   if length > 64 then s = sub(s, 1, 64) end
   local text = gsub(s, '[%c"\\\127-\255]', function(c) return escapes[c] or format("\\x%02x", byte(c)) end)
   text = gsub(text, "\\xc3\\xa4", "\195\164")   -- the only valid non-ASCII character here
-  return '"' .. text .. '"' .. (length > 64 and format("\226\128\166 (%d bytes)", length) or "")
+  return '"' .. text .. '"' .. (length > 64 and format("\226\128\166(%d bytes)", length) or "")
 end
 
 local show
