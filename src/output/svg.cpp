@@ -61,7 +61,8 @@ std::string_view colour_of(const Frame& frame) {
 std::string_view colour_of(int change) {
   constexpr std::array<std::string_view, 7> colours = {"#3f8fd2", "#7db8e8", "#bcdcf5", "#d9dce0",
                                                        "#fbd9a8", "#f2ac4e", "#e07b1a"};
-  return colours[static_cast<std::size_t>(change + 3)];
+  const int from_first = change + 3;
+  return colours[static_cast<std::size_t>(from_first)];
 }
 
 // Equal stacks are one box. A node comes after its outer one; 0 is the empty stack.

@@ -322,9 +322,10 @@ Result<int> write_diff(const ReportOptions& options, const Format* format) {
     return written && options.fail_if_slower ? judged(diff, *options.fail_if_slower) : written;
   }
   // A page has all frames, so that it can show any of them; what is chance is known of what the text has.
-  if (format->carries_recording)
-    both = read_both(options, file_before, file_after, shape_for(*format, options.shape), false);
-  if (!both) return both.error();
+  Result<BothProfiles> shown = format->carries_recording ? read_both(options, file_before, file_after,
+                                                                     shape_for(*format, options.shape), false)
+                                                         : std::move(both);
+  if (!shown) return shown.error();
   for (const std::string& sentence : diff.ambiguous)
     say("luaspy: {}\n", displayable(sentence, system::charset_of_locale()));
   const bool is_lines = format->name == "folded";  // which go to the next program
@@ -332,7 +333,7 @@ Result<int> write_diff(const ReportOptions& options, const Format* format) {
                                                 std::string(format->name),
                                                 stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
   if (!output) return output.error();
-  format->write_diff(both->before, both->after, comparison_of(diff, std::move(both->matching)),
+  format->write_diff(shown->before, shown->after, comparison_of(diff, std::move(shown->matching)),
                      {options.shape.lines, options.threads, options.shape.mode}, output->stream());
   const Result<void> finished = output->finish();
   if (!finished) return finished.error();
