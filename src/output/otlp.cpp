@@ -108,10 +108,14 @@ class OtlpBuilder::Source {
   }
 
   void add(const OtlpAttributes& known) {
-    std::map<int, std::vector<std::pair<Profile::ThreadSituation, Profile::Amount>>> by_process;
-    for (const auto& [of, amount] : profile_.counts())
-      by_process[process_of(profile_, profile_.threads()[of.thread])].emplace_back(of, amount);
-    for (const auto& [pid, counts] : by_process) {
+    // An exec leaves the number, and makes another program of the process.
+    std::map<std::pair<int, std::string>, Counts> by_program;
+    for (const auto& [of, amount] : profile_.counts()) {
+      const ThreadInfo& thread = profile_.threads()[of.thread];
+      by_program[{process_of(profile_, thread), command_of(profile_, thread)}].emplace_back(of, amount);
+    }
+    for (const auto& [program, counts] : by_program) {
+      const int pid = program.first;
       otlp::ResourceProfiles resource;
       resource.resource = resource_of(pid, counts.front().first.thread, known);
       otlp::ScopeProfiles& scope = resource.scopes.emplace_back();
@@ -138,7 +142,7 @@ class OtlpBuilder::Source {
     }
   }
 
-  // `lines`: a location for each line that ran, as profiles have them; engines sum them by function.
+  // One for each frame of the profile, so that each line that ran has its own; engines sum them by function.
   void add_locations() {
     first_location_ = static_cast<std::int32_t>(its_.message_.dictionary.locations.size());
     for (std::uint32_t i = 0; i < profile_.frames().size(); ++i) {

@@ -183,7 +183,7 @@ std::string survivors_text(ProcessTree& tree) {
 // Why there is nothing to show; no text: there is something.
 // `descendants`: of a target of which nothing else is looked at.
 Error why_nothing(const RecordOptions& options, ProcessTree& tree, const Profile& profile, const LoopCounts& counts,
-                  const std::optional<LuaDescendants>& descendants) {
+                  std::optional<LuaDescendants>& descendants) {
   const bool launched = tree.target().launched();
   const bool ended_soon = counts.target_ended && counts.duration_ns < soon_ns && profile.samples() == 0;
   const pid_t pid = tree.target().target().process().pid();

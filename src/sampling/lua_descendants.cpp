@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <utility>
 
@@ -41,15 +42,26 @@ std::optional<std::string> lua_in(pid_t pid) {
   Detector detector;
   const LiveMemory memory(pid);
   detector.update(opened->address_space(), memory);
-  if (detector.images().empty()) return std::nullopt;
-  return detector.images().front().name();
+  // Luau and its like are found, but luaspy reads none of it.
+  const auto& images = detector.images();
+  const auto readable = std::ranges::find_if(images, [](const LuaImage& image) { return !image.layouts.empty(); });
+  return readable != images.end() ? std::optional(readable->name()) : std::nullopt;
 }
 
 LuaDescendants::LuaDescendants(pid_t pid) : pid_(pid), since_(system::Clock::now()) {
   for (const pid_t each : descendants_of(pid)) cpu_ns_[each] = cpu_ns_of(each);
 }
 
-std::optional<LuaDescendants::Busy> LuaDescendants::busiest() const {
+const std::optional<std::string>& LuaDescendants::lua_of(pid_t pid) {
+  constexpr std::chrono::seconds again(10);
+  const system::Clock::time_point now = system::Clock::now();
+  if (asked_.size() > most_descendants) asked_.clear();
+  const auto [asked, is_new] = asked_.try_emplace(pid, Asked{now, std::nullopt});
+  if (is_new || now - asked->second.at > again) asked->second = {now, lua_in(pid)};
+  return asked->second.lua;
+}
+
+std::optional<LuaDescendants::Busy> LuaDescendants::busiest() {
   constexpr std::size_t most_looked_at = 16;
   const std::int64_t passed_ns = std::max<std::int64_t>((system::Clock::now() - since_).count(), 1);
   std::vector<std::pair<std::int64_t, pid_t>> by_use;  // one that was born since has used all of its time since
@@ -62,7 +74,7 @@ std::optional<LuaDescendants::Busy> LuaDescendants::busiest() const {
   if (by_use.size() > most_looked_at) by_use.resize(most_looked_at);
   const std::vector<pid_t> children = children_of(pid_);
   for (const auto& [used, each] : by_use) {
-    if (const std::optional<std::string> lua = lua_in(each))
+    if (const std::optional<std::string>& lua = lua_of(each))
       return Busy{each, std::ranges::find(children, each) != children.end(), command_of(each), *lua, used, passed_ns};
   }
   return std::nullopt;

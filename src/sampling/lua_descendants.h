@@ -14,8 +14,8 @@
 
 namespace luaspy {
 
-// The name of the first Lua that is mapped into a process, "Lua 5.4.4"; nullopt if there is none, or if luaspy may not
-// look at it.
+// The name of the first Lua that is mapped into a process and that luaspy reads, "Lua 5.4.4"; nullopt if there is none,
+// or if luaspy may not look at the process.
 std::optional<std::string> lua_in(pid_t pid);
 
 class LuaDescendants {
@@ -32,13 +32,21 @@ class LuaDescendants {
     std::int64_t passed_ns = 0;  // since then, at least 1
   };
   // The living descendant that has used most CPU time since this was made, of those that run Lua; nullopt if none has
-  // used 1 % of a CPU. Looks for a Lua in the 16 busiest ones.
-  std::optional<Busy> busiest() const;
+  // used 1 % of a CPU. Looks for a Lua in the 16 busiest ones, in each once in 10 s: that reads all files that are
+  // mapped into it, and top asks each second.
+  std::optional<Busy> busiest();
 
  private:
+  struct Asked {
+    system::Clock::time_point at;
+    std::optional<std::string> lua;
+  };
+  const std::optional<std::string>& lua_of(pid_t pid);
+
   pid_t pid_;
   system::Clock::time_point since_;
   std::map<pid_t, std::int64_t> cpu_ns_;
+  std::map<pid_t, Asked> asked_;
 };
 
 // "Its child 4712 (nginx: worker process) runs LuaJIT 2.1 at 80 % CPU: luaspy record --pid 4712, or -s --pid 4711

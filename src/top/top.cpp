@@ -76,7 +76,7 @@ void run_both(ProcessTree& tree, const LoopOptions& options, TopFeed& feed, Loop
 
 // If nothing ran in the window, checks in /proc whether anything could run. If nothing was seen to run at all,
 // says why. `descendants`: of a target of which nothing else is looked at.
-void report_still(const TopCounts& counts, const std::optional<LuaDescendants>& descendants, TopTarget& target) {
+void report_still(const TopCounts& counts, std::optional<LuaDescendants>& descendants, TopTarget& target) {
   const bool nothing_ran = std::ranges::all_of(counts.activity,
                                                [](const TopCounts::Span& span) { return span.recent == 0; });
   if (nothing_ran && counts.elapsed.recent > 0 && !target.ended && target.processes == 1)
@@ -99,8 +99,8 @@ void report_still(const TopCounts& counts, const std::optional<LuaDescendants>& 
 class Watching {
  public:
   // `written` receives a line for each file, to be told when the screen is left.
-  Watching(TopFeed& feed, TopScreen& screen, const std::optional<LuaDescendants>& descendants, double interval,
-           Mode mode, std::vector<std::string>& written)
+  Watching(TopFeed& feed, TopScreen& screen, std::optional<LuaDescendants>& descendants, double interval, Mode mode,
+           std::vector<std::string>& written)
       : feed_(feed), screen_(screen), descendants_(descendants), view_(interval, screen.charset()), written_(written) {
     view_.begin_with(mode);
   }
@@ -216,7 +216,7 @@ class Watching {
 
   TopFeed& feed_;
   TopScreen& screen_;
-  const std::optional<LuaDescendants>& descendants_;
+  std::optional<LuaDescendants>& descendants_;
   TopView view_;
   TopCounts counts_;
   TopTarget target_;
@@ -229,7 +229,7 @@ class Watching {
 };
 
 // Prints plain tables until there are enough. False: nobody reads them.
-bool print_tables(TopFeed& feed, const std::optional<LuaDescendants>& descendants, double interval,
+bool print_tables(TopFeed& feed, std::optional<LuaDescendants>& descendants, double interval,
                   std::optional<int> count) {
   const auto step = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval));
   TopCounts counts;

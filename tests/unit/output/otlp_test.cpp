@@ -143,6 +143,15 @@ TEST_CASE("otlp: a process has its own resource; what the sender knows comes fir
   CHECK(value(1, "process.executable.path") == "none");
 }
 
+TEST_CASE("otlp: what a process has executed is a resource of its own", "[unit]") {
+  Profile profile = two_threads();
+  FramedSample sample;
+  sample.stack = {{Frame::Kind::lua, "work", "a.lua", 3, 4}};
+  add_framed(profile, {20, "sh", 20, "sh", 1}, {30'000'000, 10'000'000}, sample);
+  add_framed(profile, {20, "lua", 20, "lua", 2}, {40'000'000, 10'000'000}, sample);
+  CHECK(json_of(profile).at("resourceProfiles").size() == 3);
+}
+
 TEST_CASE("otlp: bytes say what JSON says", "[unit]") {
   OtlpBuilder builder;
   builder.add(two_threads(), {});
