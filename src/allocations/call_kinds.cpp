@@ -27,30 +27,57 @@ void CallKinds::add(std::span<const CallTrap::Call> calls, double each) {
     amounts.calls += each;
     amounts.bytes += each * static_cast<double>(growth);
     amounts.largest = std::max(amounts.largest, growth);
+    all_.calls += each;
+    all_.bytes += each * static_cast<double>(growth);
   }
 }
 
-// The mean of its kind. What the samples of that kind so far stand for too much or too little is made
-// up for slowly: at once, weights would vary so much that half of the samples were wasted.
+// By what was trapped, not by how many samples there were: those are more or less by chance. A kind with few calls and
+// many bytes is known better by itself as soon as it has a sample, and until then it is missed (unsampled()).
+bool CallKinds::is_rare(const Amounts& amounts) const {
+  constexpr double enough_by_calls = 10, enough_by_bytes = 3;  // samples
+  const auto samples = static_cast<double>(all_.samples);
+  return amounts.calls * samples < enough_by_calls * all_.calls &&
+         amounts.bytes * samples < enough_by_bytes * all_.bytes;
+}
+
+CallKinds::Amounts CallKinds::all_rare() const {
+  Amounts sums;
+  for (const auto& [kind, amounts] : kinds_) {
+    if (!is_rare(amounts)) continue;
+    sums.calls += amounts.calls, sums.bytes += amounts.bytes;
+    sums.given += amounts.given, sums.samples += amounts.samples;
+  }
+  return sums;
+}
+
+// The mean of its kind. Until the next sample there will be as many calls again as there were for each so far, on
+// average: the first sample stands for them in advance, since nothing stands for what comes after the last one. What
+// the samples of that kind so far stand for too much or too little is made up for slowly: at once, weights would vary
+// so much that half of the samples were wasted.
 double CallKinds::sample(const AllocationCall& call) {
-  constexpr double at_once = 0.2;
-  Amounts& amounts = kinds_[kind_of(call)];
-  const double mean = amounts.calls / static_cast<double>(++amounts.samples);
-  const double weight = std::max(mean + at_once * (amounts.calls - amounts.given - mean), at_once * mean);
-  amounts.given += weight;
+  Amounts& own = kinds_[kind_of(call)];
+  ++own.samples, ++all_.samples;
+  const bool rare = is_rare(own);
+  const Amounts amounts = rare ? all_rare() : own;
+  const double at_once = amounts.samples == 1 ? 1 : 0.2, samples = static_cast<double>(amounts.samples);
+  const double mean = amounts.calls / samples;
+  double weight = std::max(mean + at_once * (amounts.calls - amounts.given), at_once * mean);
+  // A large block among many small ones does not stand for more bytes than all of them have.
+  if (rare) weight = std::min(weight, amounts.bytes * (1 + 1 / samples) / static_cast<double>(call.growth()));
+  own.given += weight;
   return weight;
 }
 
 CallKinds::Unsampled CallKinds::unsampled() const {
   Unsampled unsampled;
-  double all = 0, bytes = 0;
+  double bytes = 0;
   for (const auto& [kind, amounts] : kinds_) {
-    all += amounts.bytes;
     if (amounts.samples != 0) continue;
     bytes += amounts.bytes;
     unsampled.largest = std::max(unsampled.largest, amounts.largest);
   }
-  if (all > 0) unsampled.percent_of_bytes = 100 * bytes / all;
+  if (all_.bytes > 0) unsampled.percent_of_bytes = 100 * bytes / all_.bytes;
   return unsampled;
 }
 

@@ -2,7 +2,8 @@
 // What the trapped calls tell of those that are no samples. Of a burst, only the last call has a stack,
 // but all have sizes, and from 5.2 on types. So a sample stands for the calls of its kind in all bursts,
 // not for whatever else its own burst happened to have: how much of each kind there is, a hundred
-// times as many calls tell (post-stratification; W. G. Cochran, Sampling Techniques, 5A.9).
+// times as many calls tell (post-stratification; W. G. Cochran, Sampling Techniques, 5A.9). Kinds that are too rare
+// to have some samples each are one together: otherwise most of them would have none, and be missing.
 
 #include <cstdint>
 #include <map>
@@ -16,8 +17,8 @@ class CallKinds {
  public:
   // A burst's calls; each of those that make the heap larger stands for so many of the program.
   void add(std::span<const CallTrap::Call> calls, double each);
-  // One of these calls is a sample: for how many calls of the program it stands. All samples of a
-  // kind stand for about the same, and together for all that add() has counted.
+  // One of these calls is a sample: for how many calls of the program it stands. All samples of a kind stand for about
+  // the same, and together for all that add() will have counted when the next one comes.
   double sample(const AllocationCall& call);
 
   // What no sample stands for: kinds that are rare.
@@ -42,8 +43,12 @@ class CallKinds {
   };
   static Kind kind_of(const AllocationCall& call);
   static int size_class(std::uint64_t bytes);
+  // Not enough samples can be expected of it.
+  bool is_rare(const Amounts& amounts) const;
+  Amounts all_rare() const;
 
   std::map<Kind, Amounts> kinds_;
+  Amounts all_;  // of all kinds
 };
 
 }  // namespace luaspy

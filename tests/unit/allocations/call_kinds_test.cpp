@@ -16,27 +16,68 @@ AllocationCall call(const CallTrap::Call& trapped) { return allocation_call(trap
 
 }  // namespace
 
-TEST_CASE("a sample stands for the calls of its kind, in all bursts", "[unit]") {
+// So many samples of it that it is not rare.
+void make_common(CallKinds& kinds, const CallTrap::Call& trapped) {
+  constexpr int enough = 10;
+  for (int i = 0; i < enough; ++i) {
+    kinds.add(TrappedCalls{trapped}, 1);
+    (void)kinds.sample(call(trapped));
+  }
+}
+
+TEST_CASE("a sample stands for the calls of its kind, in all bursts, and for its part of those to come", "[unit]") {
   CallKinds kinds;
-  kinds.add(TrappedCalls{made(56), made(56), made(40), {{}, {0x1000, 0x2000, 56, 0}}}, 10);
-  CHECK(kinds.sample(call(made(56))) == Approx(20));
-  // The next burst has none of 40 as its last call, and the one after that has.
-  kinds.add(TrappedCalls{made(56), made(40)}, 10);
-  CHECK(kinds.sample(call(made(56))) == Approx(0.8 * 15 + 0.2 * 10));
-  kinds.add(TrappedCalls{made(40)}, 30);
-  CHECK(kinds.sample(call(made(40))) == Approx(50));
+  kinds.add(TrappedCalls{made(56)}, 100);
+  CHECK(kinds.sample(call(made(56))) == Approx(200));  // as many will come until the next sample
+  for (int i = 2; i <= 40; ++i) {
+    kinds.add(TrappedCalls{made(56)}, 100);
+    const double weight = kinds.sample(call(made(56)));
+    CHECK(weight > 95);
+    CHECK(weight < 125);
+  }
+  // A burst whose sample is another call.
+  kinds.add(TrappedCalls{made(56), {{}, {0x1000, 0x2000, 56, 0}}}, 10000);
+  CHECK(kinds.sample(call(made(56))) > 1000);
 }
 
 TEST_CASE("kinds are told apart by size, type, and whether a block grows", "[unit]") {
   const CallTrap::Call grown = {{}, {0x1000, 0x2000, 56, 112}};
+  const TrappedCalls all = {made(56, 5), made(56, 6), grown, made(1000), made(2000), made(64)};
   CallKinds kinds;
-  kinds.add(TrappedCalls{made(56, 5), made(56, 6), grown, made(1000), made(1020), made(2000), made(60), made(64)}, 1);
-  CHECK(kinds.sample(call(made(56, 5))) == Approx(1));
-  CHECK(kinds.sample(call(made(56, 6))) == Approx(1));
-  CHECK(kinds.sample(call(grown)) == Approx(1));
-  CHECK(kinds.sample(call(made(1010))) == Approx(2));
-  CHECK(kinds.sample(call(made(2000))) == Approx(1));
-  CHECK(kinds.sample(call(made(63))) == Approx(2));
+  for (const CallTrap::Call& each : all) make_common(kinds, each);
+  kinds.add(TrappedCalls{made(56, 5)}, 1e6);
+  for (const CallTrap::Call& other : {made(56, 6), grown, made(2000), made(64)}) CHECK(kinds.sample(call(other)) < 3);
+  CHECK(kinds.sample(call(made(56, 5))) > 1e5);
+  kinds.add(TrappedCalls{made(1020)}, 1e6);
+  CHECK(kinds.sample(call(made(1000))) > 1e5);  // sizes that are near each other are one kind
+}
+
+// Twenty sizes of which each is a part in 400 of the calls, as when tables grow. 80 samples cannot have some of each.
+TEST_CASE("kinds that are too rare to be sampled are not missing", "[unit]") {
+  std::mt19937_64 random(7);
+  TrappedCalls loop(380, made(48));
+  for (std::uint64_t i = 0; i < 20; ++i) loop.push_back(made(136 + i * 8 % 256, 10 + i));
+  double rare = 0, all = 0;
+  for (int recording = 0; recording < 100; ++recording) {
+    CallKinds kinds;
+    for (int burst = 0; burst < 80; ++burst) {
+      kinds.add(loop, 1);
+      const CallTrap::Call& last = loop[random() % loop.size()];
+      const double weight = kinds.sample(call(last));
+      all += weight;
+      if (call(last).growth() != 48) rare += weight;
+    }
+  }
+  CHECK(100 * rare / all == Approx(5).margin(0.7));
+}
+
+TEST_CASE("a large block among small ones that are rare stands for no more than all of them", "[unit]") {
+  CallKinds kinds;
+  kinds.add(TrappedCalls(10000, made(48)), 10);
+  for (int i = 0; i < 50; ++i) (void)kinds.sample(call(made(48)));
+  kinds.add(TrappedCalls(100, made(64)), 1);
+  kinds.add(TrappedCalls{made(20000)}, 1);
+  CHECK(kinds.sample(call(made(20000))) * 20000 <= 2 * (100 * 64 + 20000));
 }
 
 TEST_CASE("kinds without a sample are told", "[unit]") {
