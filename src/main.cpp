@@ -16,6 +16,7 @@
 #include "heapreport/heap.h"
 #include "ps/choose_target.h"
 #include "ps/ps.h"
+#include "push/push.h"
 #include "record/record.h"
 #include "record/record_allocations.h"
 #include "report/report.h"
@@ -80,6 +81,8 @@ luaspy::Result<int> run_command(luaspy::Options& options) {
       return luaspy::doctor(options.doctor);
     case luaspy::Options::Command::view:
       return luaspy::view(options.view);
+    case luaspy::Options::Command::push:
+      return luaspy::push(options.push);
     case luaspy::Options::Command::completion:
       return print(completion(luaspy::usage(), options.completion.shell));
     case luaspy::Options::Command::manual:

@@ -23,6 +23,13 @@ namespace {
 }  // namespace
 }  // namespace luaspy
 
+// No library can be loaded into a static program that may belong to another C library: libcurl is not there
+// (sending/curl_client.cpp).
+extern "C" {
+void* dlopen(const char*, int) noexcept { return nullptr; }
+void* dlsym(void* __restrict, const char* __restrict) noexcept { return nullptr; }
+}
+
 // libdwfl would load libdebuginfod, which can ask the network: into a static program that may
 // belong to another C library. So these, its door to that (elfutils, libdwfl/libdwflP.h), stand in
 // its place and find nothing.

@@ -110,6 +110,18 @@ std::string shell_word(std::string_view text) {
   return word + '\'';
 }
 
+std::string url_escaped(std::string_view text) {
+  constexpr std::string_view unreserved = "-._~";
+  std::string result;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    const bool stays = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       unreserved.find(c) != std::string_view::npos;
+    result += stays ? std::string(1, c) : fmt::format("%{:02X}", code);
+  }
+  return result;
+}
+
 std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
 // llex.c, inclinenumber: "\n", "\r", "\r\n" and "\n\r" each end one.

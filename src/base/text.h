@@ -25,6 +25,9 @@ std::string quoted(std::string_view text, std::uint64_t whole);
 // A word that a shell reads as `text`: in quotes if it needs them, and never like an option.
 std::string shell_word(std::string_view text);
 
+// As a part of a URL: what is not unreserved (RFC 3986) becomes %XX.
+std::string url_escaped(std::string_view text);
+
 // "lua5.4" of "/usr/bin/lua5.4".
 std::string base_name(std::string_view path);
 

@@ -108,4 +108,13 @@ const char* const view_notes =
     "  luaspy view profile.html\n"
     "  luaspy view profile.firefox.json    in the Firefox Profiler, which reads it from here";
 
+const char* const push_notes =
+    "Names of functions, their files and lines leave this machine; values of variables and the text of\n"
+    "Lua files do not. What was sent goes to standard output, errors to standard error. Proxies are those\n"
+    "of the environment (https_proxy, no_proxy).\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy push prof.luaspy --to http://collector:4318 --service shop\n"
+    "  luaspy push prof.luaspy --to https://pyroscope:4040 --format pyroscope --basic-file password";
+
 }  // namespace luaspy

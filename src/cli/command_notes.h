@@ -15,5 +15,6 @@ extern const char* const alloc_notes;
 extern const char* const ps_notes;
 extern const char* const doctor_notes;
 extern const char* const view_notes;
+extern const char* const push_notes;
 
 }  // namespace luaspy

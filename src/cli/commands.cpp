@@ -289,6 +289,37 @@ void add_view(CLI::App& app, PageViewOptions& options) {
       ->option_text("PORT");
 }
 
+const std::map<std::string, Engine> engines = {
+    {"otlp", Engine::otlp}, {"pyroscope", Engine::pyroscope}, {"parca", Engine::parca}};
+
+void add_push(CLI::App& app, PushOptions& options) {
+  CLI::App& push = *app.add_subcommand("push", "Send a recording to a Collector, Pyroscope or Parca");
+  push.footer(push_notes);
+  push.add_option("file", options.files, "What record wrote, each sent by itself; - is standard input")
+      ->option_text("FILE...")
+      ->required();
+  push.add_option("--to", options.to, "The engine: http://HOST:PORT, with a path if it is not the usual one")
+      ->option_text("URL")
+      ->required();
+  push.add_option("--format", options.engine, "How it is sent: otlp (default), pyroscope or parca")
+      ->transform(one_of(engines, {engine_names.begin(), engine_names.end()}))
+      ->option_text("FORMAT");
+  push.add_option("--service", options.service, "service.name (the program's name)")->option_text("NAME");
+  push.add_option("--attribute", options.attributes, "What else it is known by; can be given more than once")
+      ->option_text("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  push.add_option("--tenant", options.authorization.tenant, "X-Scope-OrgID")->option_text("NAME");
+  push.add_option("--bearer-file", options.authorization.bearer_file, "A file with a token (LUASPY_BEARER)")
+      ->option_text("FILE");
+  push.add_option("--basic-file", options.authorization.basic_file, "A file with USER:PASSWORD (LUASPY_BASIC)")
+      ->option_text("FILE");
+  push.add_option("--ca", options.ca_file, "Certificates to trust instead of the system's")->option_text("FILE");
+  push.add_option("--patience", options.patience, "Seconds to try again where the engine is away or busy (30)")
+      ->transform(seconds(0, 86400))
+      ->option_text("SECONDS");
+}
+
 void add_help(CLI::App& app, Options& options) {
   static const std::map<std::string, Shell> shells = {
       {"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
@@ -326,6 +357,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_ps(app, options.ps);
   add_doctor(app, options.doctor);
   add_view(app, options.view);
+  add_push(app, options.push);
   add_help(app, options);
   for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) command->group("Commands");
 }

@@ -10,6 +10,7 @@
 #include "dump/dump.h"
 #include "heapreport/heap.h"
 #include "ps/ps.h"
+#include "push/push.h"
 #include "record/record.h"
 #include "report/report.h"
 #include "top/top.h"
@@ -36,6 +37,7 @@ struct Options {
     ps,
     doctor,
     view,
+    push,
     completion,
     manual
   } command = Command::record;
@@ -48,6 +50,7 @@ struct Options {
   PsOptions ps;
   DoctorOptions doctor;
   PageViewOptions view;
+  PushOptions push;
   CompletionOptions completion;
   ManualOptions manual;
 };

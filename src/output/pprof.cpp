@@ -63,8 +63,8 @@ constexpr WeightName weight_name(Unit unit) {
 
 class Writer {
  public:
-  Writer(const Profile& profile, std::span<const SampleValues> values, std::ostream& out)
-      : profile_(profile), values_(values), out_(out) {
+  Writer(const Profile& profile, const WriteOptions& options, std::ostream& out)
+      : profile_(profile), values_(options.values), numbers_(options.numbers), out_(out) {
     string("");
   }
 
@@ -186,9 +186,9 @@ class Writer {
       message.add(field::label, text);
     };
     label("thread", thread.name);
-    label("tid", std::to_string(thread.tid));
+    if (numbers_) label("tid", std::to_string(thread.tid));
     label("process", command_of(profile_, thread));
-    label("pid", std::to_string(process_of(profile_, thread)));
+    if (numbers_) label("pid", std::to_string(process_of(profile_, thread)));
     label("vm_state", name(situation.vm_state));
     label("state", name(situation.state));
     if (situation.cpu >= 0) label("cpu", std::to_string(situation.cpu));
@@ -207,6 +207,7 @@ class Writer {
 
   const Profile& profile_;
   std::span<const SampleValues> values_;
+  const bool numbers_;
   Gzip out_;
   FunctionTable functions_ = functions_of(profile_, false);
   std::unordered_map<std::string, std::int64_t> strings_;
@@ -216,7 +217,7 @@ class Writer {
 }  // namespace
 
 void write_pprof(const Profile& profile, const WriteOptions& options, std::ostream& out) {
-  Writer(profile, options.values, out).write();
+  Writer(profile, options, out).write();
 }
 
 }  // namespace luaspy

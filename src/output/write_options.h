@@ -25,6 +25,9 @@ struct WriteOptions {
   Mode mode = Mode::merged;  // flamegraph: what the page shows at first, if the profile has more (ViewOptions::whole)
   // flamegraph: the raw recording of the profile, which the page then carries; empty: none.
   std::string_view recording = {};
+  // pprof: samples are told apart by the numbers of their threads and processes, too. An engine would keep a series for
+  // each that ever was.
+  bool numbers = true;
   // pprof: these, in place of the number of samples and their weight. What is missing is 0. The last
   // one is shown by default.
   std::span<const SampleValues> values = {};

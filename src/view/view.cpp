@@ -48,16 +48,6 @@ std::string plain(std::string name) {
   return name;
 }
 
-// RFC 3986: what is not unreserved is escaped.
-std::string escaped(const std::string& address) {
-  std::string text;
-  for (const char c : address) {
-    const bool is_unreserved = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
-    text += is_unreserved ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return text;
-}
-
 Result<int> serve(const PageViewOptions& options, const Viewable& how, FileDescriptor file) {
   const std::string name = plain(std::filesystem::path(options.file).filename().string());
   Result<system::PageServer> server = system::PageServer::open(
@@ -65,7 +55,7 @@ Result<int> serve(const PageViewOptions& options, const Viewable& how, FileDescr
   if (!server) return server.error();
   system::watch_signals();
   const std::string address = fmt::format("http://127.0.0.1:{}{}", server->port(), server->path());
-  fmt::print("{}\n", how.site.empty() ? address : fmt::format("{}{}", how.site, escaped(address)));
+  fmt::print("{}\n", how.site.empty() ? address : fmt::format("{}{}", how.site, url_escaped(address)));
   (void)std::fflush(stdout);
   say("luaspy: that is the address, for browsers on this machine; Ctrl-C ends it. For those elsewhere, first:\n"
       "  ssh -N -L {0}:127.0.0.1:{0} {1}{2}\n",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh LUASPY LUA WORK: builds the OpenTelemetry Collector from its Go modules in WORK (Go 1.26, curl and python3; some
-# minutes the first time), sends it recordings of a Lua program as luaspy writes them, and compares what the Collector wrote
+# minutes the first time), pushes a recording of a Lua program, and sends it as JSON; compares what the Collector wrote
 # to its file with the folded stacks of the same recording. The Collector listens on loopback only and is ended at the end.
 # A command of its own: CI has Debian's packages alone.
 set -euo pipefail
@@ -62,9 +62,8 @@ send() {
 }
 "$luaspy" record -r 500 -o program.luaspy -- "$lua" "$here/program.lua" > /dev/null
 "$luaspy" report -f folded -o program.folded program.luaspy
-"$luaspy" report -f otlp -o program.otlp program.luaspy
 "$luaspy" report -f otlp-json -o program.otlp.json program.luaspy
-send program.otlp application/x-protobuf
+"$luaspy" push program.luaspy --to "http://127.0.0.1:$port" --service shop
 send program.otlp.json application/json
 end  # it writes what it has
 trap - EXIT

@@ -1,0 +1,106 @@
+#include "push/push.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+
+#include "base/say.h"
+#include "base/text.h"
+#include "report/read_recordings.h"
+#include "sending/curl_client.h"
+#include "sending/delivery.h"
+#include "system/calls.h"
+#include "system/signals.h"
+
+namespace luaspy {
+namespace {
+
+Result<OtlpAttributes> attributes_of(const PushOptions& options) {
+  OtlpAttributes all;
+  if (!options.service.empty()) all.emplace_back("service.name", options.service);
+  for (const std::string& each : options.attributes) {
+    const std::size_t equals = each.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return Error{Cause::usage, fmt::format("--attribute {}: it has to be KEY=VALUE.", printable(each))};
+    all.emplace_back(each.substr(0, equals), each.substr(equals + 1));
+  }
+  return all;
+}
+
+// Those that know one profile by its labels, and not what its message says of its process.
+OtlpAttributes with_service(OtlpAttributes attributes, const Profile& profile) {
+  const bool has_name = std::ranges::any_of(attributes, [](const auto& each) { return each.first == "service.name"; });
+  const std::string program = base_name(profile.about.executable);
+  if (!has_name) attributes.emplace_back("service.name", program.empty() ? profile.about.command : program);
+  return attributes;
+}
+
+// False: a signal asks luaspy to end.
+bool sleep(BackOff::Duration duration) {
+  const system::Clock::time_point end = system::Clock::now() + duration;
+  while (system::Clock::now() < end && system::end_requested() == 0) (void)system::sleep_until(end);
+  return system::end_requested() == 0;
+}
+
+class Pushing {
+ public:
+  Pushing(Destination to, OtlpAttributes attributes, std::unique_ptr<HttpClient> client, double patience)
+      : to_(std::move(to)), attributes_(std::move(attributes)), client_(std::move(client)) {
+    delivery_.patience = std::chrono::seconds(static_cast<std::int64_t>(patience));
+    delivery_.sleep = sleep;
+    delivery_.say = [](const std::string& text) { say("luaspy: {}\n", text); };
+  }
+
+  Result<void> push(const std::string& path) {
+    ReportOptions options;
+    options.files = {path};
+    RecordingFiles files = files_of(options);
+    ViewOptions shape;
+    shape.lines = true;
+    const Result<Profile> profile = read_all(options, files, shape, false);
+    if (!profile) return profile.error();
+    WriteOptions written;
+    written.lines = true;
+    written.numbers = false;
+    const OtlpAttributes& known = attributes_;
+    const HttpRequest request = request_for(to_, *profile, written,
+                                            to_.engine == Engine::otlp ? known : with_service(known, *profile));
+    const Result<void> delivered = deliver(*client_, request, back_off_, delivery_);
+    if (!delivered)
+      return Error{delivered.error().cause, fmt::format("{} was not sent. {}", path, delivered.error().text)};
+    fmt::print("{}: {} samples, {:.1f} kB sent to {}\n", path, profile->samples(),
+               static_cast<double>(request.body.size()) / 1e3, to_.url);
+    return {};
+  }
+
+ private:
+  const Destination to_;
+  const OtlpAttributes attributes_;
+  const std::unique_ptr<HttpClient> client_;
+  BackOff back_off_{std::random_device{}()};
+  DeliveryOptions delivery_;
+};
+
+}  // namespace
+
+Result<int> push(const PushOptions& options) {
+  Result<Destination> to = destination(options.engine, options.to);
+  if (!to) return to.error();
+  Result<std::vector<std::pair<std::string, std::string>>> headers = authorization_headers(options.authorization);
+  if (!headers) return headers.error();
+  to->headers = std::move(*headers);
+  Result<OtlpAttributes> attributes = attributes_of(options);
+  if (!attributes) return attributes.error();
+  Result<std::unique_ptr<HttpClient>> client = open_curl({.ca_file = options.ca_file});
+  if (!client) return client.error();
+  system::watch_signals();
+  Pushing pushing(std::move(*to), std::move(*attributes), std::move(*client), options.patience);
+  for (const std::string& file : options.files) {
+    if (const Result<void> pushed = pushing.push(file); !pushed) return pushed.error();
+  }
+  return 0;
+}
+
+}  // namespace luaspy

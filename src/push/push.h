@@ -1,0 +1,28 @@
+#pragma once
+// `luaspy push`: a recording to an engine that keeps profiles.
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sending/authorization.h"
+#include "sending/engine.h"
+
+namespace luaspy {
+
+struct PushOptions {
+  std::vector<std::string> files;  // recordings, each of which is sent by itself; "-": standard input
+  std::string to;                  // URL
+  Engine engine = Engine::otlp;
+  std::string service;                  // service.name; "": the target's
+  std::vector<std::string> attributes;  // KEY=VALUE
+  Authorization authorization;
+  std::string ca_file;   // certificates to trust instead of the system's; "": those
+  double patience = 30;  // s, until an engine that is busy or away is given up
+};
+
+// Names of functions, their files and lines leave this machine; values and the text of Lua files do not. Returns the
+// exit status.
+Result<int> push(const PushOptions& options);
+
+}  // namespace luaspy

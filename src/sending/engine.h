@@ -1,0 +1,38 @@
+#pragma once
+// The engines that keep profiles, and what each wants to be sent.
+//
+// otlp       OTLP/HTTP (OpenTelemetry's profiles signal, v1development): a Collector, and whoever reads OTLP
+// pyroscope  POST /ingest (grafana.com, Pyroscope's server API), pprof's format
+// parca      POST /api/profiles/writeraw (parca.profilestore.v1alpha1.ProfileStoreService), pprof's format in JSON
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "output/otlp.h"
+#include "output/write_options.h"
+#include "sending/http.h"
+
+namespace luaspy {
+
+enum class Engine { otlp, pyroscope, parca };
+constexpr std::array<std::string_view, 3> engine_names = {"otlp", "pyroscope", "parca"};
+
+struct Destination {
+  Engine engine = Engine::otlp;
+  std::string url;  // with the engine's path, or, without any path, where that is
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+// An Error if it is no URL of HTTP. Credentials in it are refused: everybody on this machine sees a command line.
+Result<Destination> destination(Engine engine, const std::string& url);
+
+// What the profile is of, by names of OpenTelemetry's semantic conventions; service.name has to be among these for
+// Pyroscope and Parca, which know one profile by its labels. `profile` must have its times.
+HttpRequest request_for(const Destination& to, const Profile& profile, const WriteOptions& options,
+                        const OtlpAttributes& known);
+
+}  // namespace luaspy

@@ -1,0 +1,249 @@
+"""check.py LUASPY LUA...: `luaspy push` against an engine that answers as it is told. What arrives must be what `report`
+writes, byte for byte; each kind of refusal must be told in the engine's own words, and tried again only where that may
+help."""
+import base64
+import gzip
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+WORK = """
+local function add(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
+for i = 1, 600 do add(20000) end
+"""
+
+
+class Engine(http.server.ThreadingHTTPServer):
+    """Answers each request with the next of `answers` (status, headers, body), the last one for ever."""
+
+    def __init__(self, tls=None):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers, self.requests = [(200, {}, b"")], []
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            self.socket = context.wrap_socket(self.socket, server_side=True)
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def expect(self, *answers):
+        self.answers, self.requests = list(answers), []
+
+    def handle_error(self, request, client_address):
+        pass  # a client that does not trust it
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.requests.append((self.path, dict(self.headers), body))
+        answers = self.server.answers
+        status, headers, answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if status == 0:  # half of a body
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b"half")
+            self.close_connection = True
+            return
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+class Push:
+    def __init__(self, luaspy, recording):
+        self.luaspy, self.recording = luaspy, recording
+
+    def __call__(self, url, *words, environment=None):
+        variables = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+        done = subprocess.run([self.luaspy, "push", str(self.recording), "--to", url, *map(str, words)], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False, env=variables | (environment or {}))
+        return done.returncode, done.stdout, done.stderr
+
+    def written(self, *words):
+        return subprocess.run([self.luaspy, "report", str(self.recording), "-o", "-", *words], check=True, stdout=subprocess.PIPE).stdout
+
+
+def check_otlp(push, engine):
+    engine.expect((200, {}, b""))
+    status, said, why = push(engine.url)
+    assert status == 0 and "samples" in said and engine.url in said and why == "", (status, said, why)
+    ((path, headers, body),) = engine.requests
+    assert path == "/v1development/profiles", path
+    assert headers["Content-Type"] == "application/x-protobuf" and headers["Content-Encoding"] == "gzip", headers
+    assert "Authorization" not in headers and "X-Scope-Orgid" not in headers, headers
+    assert gzip.decompress(body) == push.written("-f", "otlp", "--lines")
+    engine.expect((200, {}, b""))
+    assert push(engine.url + "/own/path", "--attribute", "service.name=shop", "--attribute", "team=a=b")[0] == 0
+    ((path, _, body),) = engine.requests
+    text = gzip.decompress(body)
+    assert path == "/own/path" and b"shop" in text and b"a=b" in text, path
+
+
+def varint(message, at):
+    value = shift = 0
+    while True:
+        byte = message[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+
+
+def fields(message):
+    """(number, value) of each field of a protobuf message: numbers, and the bytes of strings and messages."""
+    at = 0
+    while at < len(message):
+        tag, at = varint(message, at)
+        value, at = varint(message, at)
+        if tag & 7 == 2:
+            at += value
+            value = message[at - value:at]
+        yield tag >> 3, value
+
+
+def pprof(packed):
+    """The strings, and the sum of each value, of a profile (github.com/google/pprof, proto/profile.proto)."""
+    strings, sums = set(), [0, 0]
+    for number, value in fields(gzip.decompress(packed)):
+        if number == 6:
+            strings.add(value.decode())
+        if number == 2:
+            (values,) = [inner for of, inner in fields(value) if of == 2]
+            one, at = varint(values, 0)
+            sums = [sums[0] + one, sums[1] + varint(values, at)[0]]
+    return strings, sums
+
+
+def check_pprof(push, packed):
+    """All that `report` writes, but for the numbers of threads and processes."""
+    strings, sums = pprof(packed)
+    all_strings, all_sums = pprof(push.written("-f", "pprof", "--lines"))
+    assert sums == all_sums and sums[0] > 0, (sums, all_sums)
+    assert {"add", "main chunk", "thread"} <= {one.split(" (")[0] for one in strings}, strings
+    assert {"tid", "pid", "cpu"} <= all_strings - strings, all_strings - strings
+    assert not strings - all_strings, strings - all_strings
+
+
+def check_others(push, engine):
+    engine.expect((200, {}, b""))
+    assert push(engine.url, "--format", "pyroscope", "--service", "shop", "--attribute", "host.name=a{b},c")[0] == 0
+    ((path, _, body),) = engine.requests
+    parts = urllib.parse.urlsplit(path)
+    query = dict(urllib.parse.parse_qsl(parts.query, strict_parsing=True))
+    assert parts.path == "/ingest" and query["name"] == "shop{host_name=a_b__c}", query
+    assert query["format"] == "pprof" and query["spyName"] == "luaspy", query
+    assert abs(int(query["until"]) - time.time()) < 3600 and int(query["from"]) < int(query["until"]), query
+    check_pprof(push, body)
+
+    engine.expect((200, {}, b"{}"))
+    assert push(engine.url, "--format", "parca", "--service", "shop", "--attribute", "process.pid=7")[0] == 0
+    ((path, headers, body),) = engine.requests
+    (series,) = json.loads(body)["series"]
+    labels = {one["name"]: one["value"] for one in series["labels"]["labels"]}
+    assert path == "/api/profiles/writeraw" and headers["Content-Type"] == "application/json"
+    assert labels == {"__name__": "luaspy", "service_name": "shop"}, labels  # no label for each process that ever was
+    (sample,) = series["samples"]
+    check_pprof(push, base64.b64decode(sample["rawProfile"], validate=True))
+
+
+def check_answers(push, engine):
+    busy = (429, {"Retry-After": "2"}, b"")
+    engine.expect(busy, (503, {}, b"warming\nup"), (200, {}, b""))
+    began = time.monotonic()
+    status, _, why = push(engine.url)
+    assert status == 0 and len(engine.requests) == 3 and time.monotonic() - began >= 2, (status, why)
+    assert "answered 429. Again in 2.0 s." in why and "answered 503: warming up. Again in" in why, why
+    assert len({body for _, _, body in engine.requests}) == 1
+    engine.expect((0, {}, b""), (200, {}, b""))
+    status, _, why = push(engine.url)
+    assert status == 0 and len(engine.requests) == 2, (status, why)
+    engine.expect((503, {}, b""))
+    status, _, why = push(engine.url, "--patience", "0")
+    assert status == 8 and len(engine.requests) == 1 and "was not sent" in why and "answered 503." in why, (status, why)
+    for refusal, words in ((400, b"no such tenant \x1b[31m"), (404, b"404 page not found\n"), (413, b""), (302, b"")):
+        engine.expect((refusal, {"Location": "/elsewhere"}, words))
+        status, said, why = push(engine.url)
+        assert status == 8 and said == "" and len(engine.requests) == 1, (refusal, status, said)
+        assert f"answered {refusal}" in why and "\x1b" not in why, why
+        assert words[:10].decode() in why, why
+
+
+def check_nobody(push):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        status, _, why = push(f"http://127.0.0.1:{closed.getsockname()[1]}", "--patience", "0")
+        assert status == 8 and "127.0.0.1" in why, (status, why)
+    for bad in ("ftp://x", "x:1", "http://", "http://user:password@x"):
+        status, _, why = push(bad)
+        assert status == 2 and why, (bad, status, why)
+        assert "password@" not in why, why
+
+
+def check_secrets(push, engine, folder):
+    token, password = folder / "token", folder / "password"
+    token.write_text("s3cret\n")
+    password.write_text("me:p w\r\nrest")
+    for words, environment, expected in (
+            (["--bearer-file", token], {}, "Bearer s3cret"), (["--basic-file", password], {}, "Basic " + base64.b64encode(b"me:p w").decode()),
+            ([], {"LUASPY_BEARER": "fromhere"}, "Bearer fromhere"), (["--tenant", "a\nb: c"], {}, None)):
+        engine.expect((200, {}, b""))
+        assert push(engine.url, *words, environment=environment)[0] == 0, words
+        ((_, headers, _),) = engine.requests
+        assert headers.get("Authorization") == expected, headers
+        assert "b" not in headers
+    assert headers["X-Scope-OrgID"] == "a", headers
+    engine.expect((200, {}, b""))
+    assert push(engine.url, "--bearer-file", folder / "missing")[0] == 2
+    assert push(engine.url, "--bearer-file", token, "--basic-file", password)[0] == 2 and not engine.requests
+
+
+def check_tls(push, folder):
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=engine", "-addext", "subjectAltName=IP:127.0.0.1",
+                    "-keyout", key, "-out", certificate], check=True, stderr=subprocess.DEVNULL)
+    engine = Engine((certificate, key))
+    status, _, why = push(engine.url, "--patience", "0")
+    assert status == 8 and "certificate" in why.lower() and not engine.requests, (status, why)
+    status, _, why = push(engine.url, "--ca", certificate)
+    assert status == 0 and len(engine.requests) == 1, (status, why)
+
+
+def main():
+    luaspy, *lua = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "work.lua").write_text(WORK)
+        recording = folder / "recording.luaspy"
+        subprocess.run([luaspy, "record", "-r", "500", "-o", recording, "--", *lua, folder / "work.lua"], check=True, stderr=subprocess.DEVNULL)
+        push, engine = Push(luaspy, recording), Engine()
+        check_otlp(push, engine)
+        check_others(push, engine)
+        check_answers(push, engine)
+        check_nobody(push)
+        check_secrets(push, engine, folder)
+        assert shutil.which("openssl"), "no openssl"
+        check_tls(push, folder)
+
+
+main()
