@@ -115,6 +115,6 @@ const char* const push_notes =
     "\n"
     "Examples:\n"
     "  luaspy push prof.luaspy --to http://collector:4318 --service shop\n"
-    "  luaspy push prof.luaspy --to https://pyroscope:4040 --format pyroscope --basic-file password";
+    "  luaspy push prof.luaspy --to http://pyroscope:4040 --format pyroscope --basic-file password";
 
 }  // namespace luaspy

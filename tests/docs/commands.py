@@ -10,6 +10,7 @@ something or write its file. What records for long is ended by Ctrl-C, as people
 pressed.
 """
 import concurrent.futures
+import http.server
 import json
 import os
 import pathlib
@@ -23,6 +24,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 PID = 1234
@@ -57,7 +59,7 @@ def of_markdown(page):
 
 
 def of_help(luaspy):
-    commands = ["", "record", "report", "top", "dump", "ps", "heap", "alloc", "doctor"]
+    commands = ["", "record", "report", "top", "dump", "ps", "heap", "alloc", "doctor", "push"]
     for command in commands:
         text = subprocess.run([luaspy, *([command] if command else []), "--help"], check=True, capture_output=True, text=True).stdout
         for line in text.splitlines():
@@ -74,6 +76,18 @@ def target(targets, name):
     raise SystemExit(f"commands: {name} is not prepared in {targets}")
 
 
+class Engines(http.server.BaseHTTPRequestHandler):
+    """Of the environment's proxy: all engines that the lines name."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
 class Place:
     """A folder with the files that the lines name, and the programs. Only in a PID namespace of its own."""
 
@@ -84,6 +98,9 @@ class Place:
         self.targets = targets
         (folder / "bin").mkdir()
         self.environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "100", "LINES": "40", "DISPLAY": ":9"}
+        engines = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Engines)
+        threading.Thread(target=engines.serve_forever, daemon=True).start()
+        self.environment = {**self.environment, "http_proxy": f"http://127.0.0.1:{engines.server_address[1]}", "no_proxy": ""}
         self.script("luaspy", [str(luaspy)])
         self.script("lua5.4", target(targets, LUA))
         self.script("xdg-open", ["true"])   # a browser
@@ -130,8 +147,13 @@ class Place:
         self.connection.sendall(b"EVAL \"local x = 0 while true do x = x + 1 end\" 0\r\n")
 
     def make_files(self):
-        run = lambda *words: subprocess.run(words, cwd=self.folder, env=self.environment, check=True, capture_output=True, text=True)
-        for name, seconds in (("a", "3.5"), ("b", "1.5"), ("before", "1.5"), ("after", "1.5")):   # of `a`, seconds 2 to -1 are asked for
+        def run(*words):
+            done = subprocess.run(words, cwd=self.folder, env=self.environment, check=False, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise SystemExit(f"commands: {shlex.join(words)}: status {done.returncode}\n{done.stderr}")
+
+        (self.folder / "password").write_text("me:secret\n")
+        for name, seconds in (("a", "3.5"), ("b", "1.5"), ("before", "1.5"), ("after", "1.5"), ("shop", "0.5"), ("prof", "0.5")):   # of `a`, seconds 2 to -1 are asked for
             run("luaspy", "record", "-f", "raw", "-o", f"{name}.luaspy", "-d", seconds, "--pid", str(PID))
         for name in ("before", "now"):
             run("luaspy", "heap", "-o", f"{name}.luaheap", "--pid", str(PID))
