@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/agent.h"
 #include "alloc/alloc.h"
 #include "base/say.h"
 #include "cli/options.h"
@@ -83,6 +84,8 @@ luaspy::Result<int> run_command(luaspy::Options& options) {
       return luaspy::view(options.view);
     case luaspy::Options::Command::push:
       return luaspy::push(options.push);
+    case luaspy::Options::Command::agent:
+      return luaspy::agent(options.agent);
     case luaspy::Options::Command::completion:
       return print(completion(luaspy::usage(), options.completion.shell));
     case luaspy::Options::Command::manual:

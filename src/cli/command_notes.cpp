@@ -117,4 +117,13 @@ const char* const push_notes =
     "  luaspy push prof.luaspy --to http://collector:4318 --service shop\n"
     "  luaspy push prof.luaspy --to http://pyroscope:4040 --format pyroscope --basic-file password";
 
+const char* const agent_notes =
+    "Starts nothing and changes nothing: it looks at programs as record does, but seldom. Names of\n"
+    "functions, their files and lines leave this machine; values of variables and the text of Lua files\n"
+    "do not. It says on standard error what changes, and ends when a signal asks it to (Ctrl-C).\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy agent --to http://collector:4318 --attribute deployment.environment=prod\n"
+    "  luaspy agent --to http://collector:4318 --name nginx --name redis --rate 9";
+
 }  // namespace luaspy

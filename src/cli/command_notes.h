@@ -16,5 +16,6 @@ extern const char* const ps_notes;
 extern const char* const doctor_notes;
 extern const char* const view_notes;
 extern const char* const push_notes;
+extern const char* const agent_notes;
 
 }  // namespace luaspy

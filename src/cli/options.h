@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/agent.h"
 #include "alloc/alloc.h"
 #include "cli/usage.h"
 #include "doctor/doctor.h"
@@ -38,6 +39,7 @@ struct Options {
     doctor,
     view,
     push,
+    agent,
     completion,
     manual
   } command = Command::record;
@@ -51,6 +53,7 @@ struct Options {
   DoctorOptions doctor;
   PageViewOptions view;
   PushOptions push;
+  AgentOptions agent;
   CompletionOptions completion;
   ManualOptions manual;
 };

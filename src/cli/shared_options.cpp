@@ -86,7 +86,8 @@ void add_rate(CLI::App& command, double& rate) {
 
 void add_max_stopped(CLI::App& command, double& max_stopped) {
   command
-      .add_option("--max-stopped", max_stopped, "Lower the rate so that no thread is stopped for more of the time (10)")
+      .add_option("--max-stopped", max_stopped,
+                  fmt::format("Lower the rate so that no thread is stopped for more of the time ({:g})", max_stopped))
       ->check(number(0.01, 100))
       ->option_text("PERCENT");
 }

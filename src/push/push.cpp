@@ -18,14 +18,8 @@ namespace luaspy {
 namespace {
 
 Result<OtlpAttributes> attributes_of(const PushOptions& options) {
-  OtlpAttributes all;
-  if (!options.service.empty()) all.emplace_back("service.name", options.service);
-  for (const std::string& each : options.attributes) {
-    const std::size_t equals = each.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return Error{Cause::usage, fmt::format("--attribute {}: it has to be KEY=VALUE.", printable(each))};
-    all.emplace_back(each.substr(0, equals), each.substr(equals + 1));
-  }
+  Result<OtlpAttributes> all = parse_attributes(options.attributes);
+  if (all && !options.service.empty()) all->emplace(all->begin(), "service.name", options.service);
   return all;
 }
 

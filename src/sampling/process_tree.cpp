@@ -12,7 +12,6 @@ namespace {
 using Clock = system::Clock;
 using namespace std::chrono_literals;
 
-constexpr Clock::duration shortest_pause = 100ms, longest_pause = 5s;
 // A program maps its libraries within some 100 µs of its exec, and a forked one may exec at once.
 constexpr Clock::duration after_birth = 250us;
 constexpr Clock::duration to_load_lua = 300ms;  // a program that has none by then is not waited for
@@ -33,10 +32,26 @@ std::vector<pid_t> threads_of(pid_t pid) {
 
 ProcessTree::ProcessTree(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses,
                          std::unique_ptr<Births> births)
-    : sampler_(sampler), subprocesses_(subprocesses), target_(target.get()), births_(std::move(births)) {
+    : sampler_(sampler),
+      subprocesses_(subprocesses),
+      pace_{after_birth, 5s, 100ms, 100},
+      target_(target.get()),
+      births_(std::move(births)) {
   hears_all_ = births_ != nullptr;
   sessions_.push_back(std::move(target));
   update();
+}
+
+// Most processes of a host have no Lua and never will have: they are asked less and less often.
+ProcessTree::ProcessTree(const SamplerOptions& sampler, std::function<bool(pid_t)> wanted)
+    : sampler_(sampler), subprocesses_(true), pace_{100ms, 1min, 1s, 1000}, wanted_(std::move(wanted)) {
+  sampler_.known_files = std::make_shared<KnownFiles>();
+  sampler_.tables = std::make_shared<EventTables>();
+  update();
+}
+
+ProcessTree ProcessTree::of_host(const SamplerOptions& sampler, std::function<bool(pid_t)> wanted) {
+  return {sampler, std::move(wanted)};
 }
 
 // What is started may be a shell, make or a test runner, whose children do the work.
@@ -59,6 +74,7 @@ Result<ProcessTree> ProcessTree::open(const TargetOptions& options, const Sample
 
 // A thread that begins between its process's listing and its parent's being watched is in the second listing.
 void ProcessTree::watch_births() {
+  if (!has_target()) return;
   for (const auto& session : sessions_) cpu_.begin(session->target().process().pid(), has_readable(*session));
   for (const auto& [pid, candidate] : candidates_) cpu_.begin(pid, false);
   if (births_ != nullptr) return;
@@ -99,7 +115,7 @@ void ProcessTree::add_candidate(pid_t pid, Clock::duration pause) {
   if (!subprocesses_ || session_of(pid) != nullptr) return;
   if (candidates_.size() >= most_processes && !candidates_.contains(pid)) return;
   const Clock::time_point now = Clock::now();
-  candidates_[pid] = {{}, now + pause, now, std::max<Clock::duration>(pause, after_birth)};
+  candidates_[pid] = {{}, false, now + pause, now, std::max(pause, pace_.first)};
 }
 
 void ProcessTree::handle(const Birth& birth) {
@@ -158,7 +174,7 @@ void ProcessTree::drop_ended() {
 void ProcessTree::ask_program() {
   constexpr Clock::duration ask_again = 1s;
   const Clock::time_point now = Clock::now();
-  if ((now < ask_program_at_ && now >= ask_program_until_) || ended_target_ != nullptr) return;
+  if ((now < ask_program_at_ && now >= ask_program_until_) || ended_target_ != nullptr || !has_target()) return;
   ask_program_at_ = now + ask_again;
   if (!target_->has_new_program()) return;
   target_->begin_program();
@@ -187,7 +203,8 @@ void ProcessTree::update() {
     }
     constexpr Clock::duration to_be_sure = 1s;
     const Clock::time_point end = Clock::now();
-    find_at_ = end + std::max<Clock::duration>(hears_all_ ? to_be_sure : shortest_pause, 100 * (end - begin));
+    find_at_ = end +
+               std::max<Clock::duration>(hears_all_ ? to_be_sure : pace_.search, pace_.search_cost * (end - begin));
   }
   ask_candidates();
 }
@@ -196,6 +213,7 @@ void ProcessTree::update() {
 // Processes whose parents have ended are known already, or cannot be attributed.
 std::set<pid_t> ProcessTree::find_descendants() {
   std::vector<pid_t> to_visit;
+  if (!has_target()) to_visit.push_back(1);
   for (const auto& session : sessions_) to_visit.push_back(session->target().process().pid());
   for (const auto& [pid, candidate] : candidates_) to_visit.push_back(pid);
   std::set<pid_t> alive;
@@ -221,11 +239,13 @@ void ProcessTree::ask_candidates() {
 bool ProcessTree::becomes_session(pid_t pid, Candidate& candidate) {
   if (std::string executable = executable_of(pid); executable != candidate.executable) {
     candidate.executable = std::move(executable);
-    candidate.pause = after_birth;
+    candidate.pause = pace_.first;
+    candidate.unwanted = wanted_ && !wanted_(pid);
   } else {
-    candidate.pause = std::min<Clock::duration>(2 * candidate.pause, longest_pause);
+    candidate.pause = std::min<Clock::duration>(2 * candidate.pause, pace_.longest);
   }
   candidate.ask_at = Clock::now() + candidate.pause;
+  if (candidate.unwanted) return false;
   Result<Process> process = Process::open(pid);
   if (!process) return process.error().cause == Cause::no_such_process;
   Detector detector;
@@ -236,6 +256,7 @@ bool ProcessTree::becomes_session(pid_t pid, Candidate& candidate) {
     cpu_.runs_other(pid);
     return false;
   }
+  if (!has_target()) cpu_.begin(pid, true);
   Result<std::unique_ptr<Session>> session = Session::open({.pid = pid}, sampler_);
   if (!session) return session.error().cause == Cause::no_such_process;
   if (!(*session)->check_lua()) return false;
@@ -251,10 +272,11 @@ CpuUse ProcessTree::cpu_use() {
     cpu_.read(pid);
   }
   for (const auto& [pid, candidate] : candidates_) cpu_.read(pid);
-  return cpu_.use(target_->target().process().pid(), subprocesses_);
+  return cpu_.use(has_target() ? target_->target().process().pid() : 0, has_target() && subprocesses_);
 }
 
 bool ProcessTree::ended() {
+  if (!has_target()) return false;
   if (!subprocesses_) return is_gone(*target_);
   find_at_ = {};
   update();
@@ -284,6 +306,8 @@ bool ProcessTree::has_lua() const {
   return had_lua_ || std::ranges::any_of(sessions_, [](const auto& session) { return has_readable(*session); });
 }
 
-Result<void> ProcessTree::check_lua() { return sessions_.size() == 1 ? target_->await_lua() : Result<void>(); }
+Result<void> ProcessTree::check_lua() {
+  return sessions_.size() == 1 && has_target() ? target_->await_lua() : Result<void>();
+}
 
 }  // namespace luaspy

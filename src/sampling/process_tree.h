@@ -1,7 +1,9 @@
 #pragma once
 // What a command looks at: the target, and with --subprocesses, or if luaspy has started it, also its
-// descendants that run Lua, tracked as they appear and end.
+// descendants that run Lua, tracked as they appear and end. Or all processes of a host that run Lua: the descendants of
+// its process 1, without a target.
 
+#include <cassert>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,16 +25,25 @@ class ProcessTree {
   static Result<ProcessTree> open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses,
                                   const Session::BeforeStart& before_start = {});
 
+  // All processes of luaspy's PID namespace that run Lua and are `wanted`, if luaspy may look at them. They come and
+  // go; ended() never becomes true. What is `wanted` is asked once of each process, again if it has executed another
+  // program.
+  static ProcessTree of_host(const SamplerOptions& sampler, std::function<bool(pid_t)> wanted);
+
   // The target first, as long as it lives; then its descendants. Empty before ended() only while a descendant that
   // was born, or has executed a program, moments ago may still turn out to run Lua: a daemon that its parents leave.
   const std::vector<std::unique_ptr<Session>>& sessions() const { return sessions_; }
-  Session& target() { return *target_; }
+  // Not of a host, which has none.
+  Session& target() { return assert(has_target()), *target_; }
+  bool has_target() const { return target_ != nullptr; }
+  const SamplerOptions& sampler_options() const { return sampler_; }
   // What the numbers of its threads and stacks stand for.
   EventTables& tables() { return *sampler_.tables; }
   bool has_subprocesses() const { return subprocesses_; }
 
   // From now on, the kernel tells of threads and processes that begin and end, if it may (births.h). To be
-  // called once, by a thread that lives as long as this. A launched target is watched from its start.
+  // called once, by a thread that lives as long as this. A launched target is watched from its start. A
+  // host is not: that would take some file descriptors for each of its threads.
   void watch_births();
   // The CPU time that its processes have used since watch_births().
   CpuUse cpu_use();
@@ -63,12 +74,14 @@ class ProcessTree {
   // A descendant that has shown no Lua so far: it may still load or exec one.
   struct Candidate {
     std::string executable;
+    bool unwanted = false;
     system::Clock::time_point ask_at{}, since{};  // since: its birth, or its last exec, as luaspy saw it
     system::Clock::duration pause{};
   };
   using Sessions = std::vector<std::unique_ptr<Session>>;
   ProcessTree(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses,
               std::unique_ptr<Births> births);
+  ProcessTree(const SamplerOptions& sampler, std::function<bool(pid_t)> wanted);
   Sessions::iterator find(pid_t pid);
   Session* session_of(pid_t pid);
   void handle_births();  // of what births_ has
@@ -82,11 +95,20 @@ class ProcessTree {
   bool is_gone(Session& session);
   void ask_program();
 
+  // How often processes are asked and looked for where nothing tells of births.
+  struct Pace {
+    system::Clock::duration first, longest;  // between two questions to a process without Lua
+    system::Clock::duration search;          // between two searches for descendants, at least
+    int search_cost;                         // and at least so many times as long as a search takes
+  };
+
   SamplerOptions sampler_;
   bool subprocesses_;
+  Pace pace_;
+  std::function<bool(pid_t)> wanted_;
   Sessions sessions_;
   std::unique_ptr<Session> ended_target_;  // kept for its exit status
-  Session* target_;
+  Session* target_ = nullptr;
   std::unique_ptr<Births> births_;  // nullptr: not asked for, or not allowed
   bool hears_all_ = false;          // no birth goes unheard
   CpuClock cpu_;

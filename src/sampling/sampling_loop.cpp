@@ -75,9 +75,8 @@ class SamplingLoop::Loop {
 
   void begin() {
     begun_ = Clock::now();
-    samplers_ = std::make_unique<CpuSamplers>(
-        CpuSamplerOptions{grid_, tree_.target().sampler().options().idle, options_.kernel}, options_.max_stopped,
-        options_.always_stop, watchdog_);
+    samplers_ = std::make_unique<CpuSamplers>(CpuSamplerOptions{grid_, tree_.sampler_options().idle, options_.kernel},
+                                              options_.max_stopped, options_.always_stop, watchdog_);
     skipped_ = 0, ticks_before_ = counts_.ticks, unheard_before_ = counts_.unheard;
     samplers_->track(processes());
     evaluator_.give_predictions(samplers_->tracked());
@@ -100,7 +99,7 @@ class SamplingLoop::Loop {
                               first = 500ms;
     const Clock::time_point now = Clock::now();
     const Clock::duration behind = 1ms + std::min<Clock::duration>(grid_.interval() / 4, most_behind);
-    const bool has_many = tree_.target().sampler().options().idle;  // one result per sleeping thread and tick
+    const bool has_many = tree_.sampler_options().idle;  // one result per sleeping thread and tick
     const Clock::duration pause = has_many || now - start_ < first
                                       ? most_often
                                       : std::clamp<Clock::duration>(grid_.interval() * 16, most_often, often_enough);
@@ -122,6 +121,7 @@ class SamplingLoop::Loop {
   void update() {
     tree_.update();
     // The heaps of the target end with its program, too.
+    if (!tree_.has_target()) return;
     if (std::exchange(program_, tree_.target().program()) != tree_.target().program())
       sink_.end(tree_.target().target().process().pid(), {to_ns(Clock::now() - start_), 0});
   }
@@ -184,7 +184,8 @@ class SamplingLoop::Loop {
     constexpr std::chrono::seconds ask_again(1);
     bool none_left = true;
     for (const auto& session : tree_.sessions()) none_left &= session->target().process().threads().empty();
-    const bool command_ends = !command_ended_ && tree_.target().launched() && tree_.target().ended();
+    const bool launched = tree_.has_target() && tree_.target().launched();
+    const bool command_ends = launched && !command_ended_ && tree_.target().ended();
     command_ended_ |= command_ends;
     const bool thread_ended = evaluator_.thread_ended();
     if (!none_left && !thread_ended && !command_ends && now - asked_ <= ask_again) return false;
@@ -212,7 +213,7 @@ class SamplingLoop::Loop {
   std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
   CpuUse cpu_, cpu_of_pauses_;  // as asked last; of these: used in pauses
   Clock::time_point asked_ = start_, cpu_asked_ = start_;
-  std::uint64_t program_ = tree_.target().program();  // which the target executes
+  std::uint64_t program_ = tree_.has_target() ? tree_.target().program() : 0;  // which the target executes
   bool command_ended_ = false;
 };
 

@@ -57,15 +57,6 @@ std::string service_of(const OtlpAttributes& known) {
   return found != known.end() ? found->second : "luaspy";
 }
 
-HttpRequest otlp_request(const Destination& to, const Profile& profile, const WriteOptions& options,
-                         const OtlpAttributes& known) {
-  OtlpBuilder builder;
-  builder.add(profile, options, known);
-  std::ostringstream body;
-  Gzip(body).add(otlp::to_protobuf(builder.message()));
-  return {to.url, {{"Content-Type", "application/x-protobuf"}, {"Content-Encoding", "gzip"}}, std::move(body).str()};
-}
-
 std::string pprof_of(const Profile& profile, const WriteOptions& options) {
   std::ostringstream body;
   write_pprof(profile, options, body);
@@ -121,22 +112,37 @@ Result<Destination> destination(Engine engine, const std::string& url) {
   return to;
 }
 
+Result<OtlpAttributes> parse_attributes(const std::vector<std::string>& texts) {
+  OtlpAttributes all;
+  for (const std::string& each : texts) {
+    const std::size_t equals = each.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return Error{Cause::usage, fmt::format("--attribute {}: it has to be KEY=VALUE.", printable(each))};
+    all.emplace_back(each.substr(0, equals), each.substr(equals + 1));
+  }
+  return all;
+}
+
+HttpRequest otlp_request(const Destination& to, const OtlpBuilder& message) {
+  std::ostringstream body;
+  Gzip(body).add(otlp::to_protobuf(message.message()));
+  HttpRequest request = {
+      to.url, {{"Content-Type", "application/x-protobuf"}, {"Content-Encoding", "gzip"}}, std::move(body).str()};
+  request.headers.insert(request.headers.end(), to.headers.begin(), to.headers.end());
+  return request;
+}
+
 HttpRequest request_for(const Destination& to, const Profile& profile, const WriteOptions& options,
                         const OtlpAttributes& known) {
-  const auto request = [&] {
-    switch (to.engine) {
-      case Engine::otlp:
-        break;
-      case Engine::pyroscope:
-        return pyroscope_request(to, profile, options, known);
-      case Engine::parca:
-        return parca_request(to, profile, options, known);
-    }
-    return otlp_request(to, profile, options, known);
-  };
-  HttpRequest made = request();
-  made.headers.insert(made.headers.end(), to.headers.begin(), to.headers.end());
-  return made;
+  if (to.engine == Engine::otlp) {
+    OtlpBuilder builder;
+    builder.add(profile, options, known);
+    return otlp_request(to, builder);
+  }
+  HttpRequest request = to.engine == Engine::pyroscope ? pyroscope_request(to, profile, options, known)
+                                                       : parca_request(to, profile, options, known);
+  request.headers.insert(request.headers.end(), to.headers.begin(), to.headers.end());
+  return request;
 }
 
 }  // namespace luaspy

@@ -30,9 +30,14 @@ struct Destination {
 // An Error if it is no URL of HTTP. Credentials in it are refused: everybody on this machine sees a command line.
 Result<Destination> destination(Engine engine, const std::string& url);
 
+// KEY=VALUE, each; an Error says which one is not.
+Result<OtlpAttributes> parse_attributes(const std::vector<std::string>& texts);
+
 // What the profile is of, by names of OpenTelemetry's semantic conventions; service.name has to be among these for
 // Pyroscope and Parca, which know one profile by its labels. `profile` must have its times.
 HttpRequest request_for(const Destination& to, const Profile& profile, const WriteOptions& options,
                         const OtlpAttributes& known);
+// Of several profiles. `to` takes otlp.
+HttpRequest otlp_request(const Destination& to, const OtlpBuilder& message);
 
 }  // namespace luaspy

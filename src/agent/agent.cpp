@@ -1,0 +1,200 @@
+#include "agent/agent.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <random>
+
+#include "agent/process_facts.h"
+#include "agent/rate_budget.h"
+#include "agent/window.h"
+#include "attach/proc_files.h"
+#include "attach/program_name.h"
+#include "base/say.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "profile/amount_text.h"
+#include "sampling/process_tree.h"
+#include "sampling/sampling_loop.h"
+#include "sending/curl_client.h"
+#include "sending/outbox.h"
+#include "system/page_server.h"
+#include "system/signals.h"
+
+namespace luaspy {
+namespace {
+
+using Clock = system::Clock;
+
+bool has_one_of(const std::string& text, const std::vector<std::string>& parts) {
+  return std::ranges::any_of(parts, [&](const std::string& part) { return text.find(part) != std::string::npos; });
+}
+
+class Agent {
+ public:
+  Agent(const AgentOptions& options, Destination to, OtlpAttributes attributes, std::unique_ptr<HttpClient> client)
+      : options_(options),
+        to_(std::move(to)),
+        attributes_(std::move(attributes)),
+        random_(std::random_device{}()),
+        outbox_(std::move(client), static_cast<std::size_t>(options.buffer_mb * (1 << 20)), random_(),
+                [](const std::string& text) { say("luaspy agent: {}\n", text); }),
+        tree_(ProcessTree::of_host(sampler_options(options), [this](pid_t pid) { return wants(pid); })),
+        budget_(options.rate, options.max_cpu / 100) {
+    attributes_.emplace_back("host.name", system::host_name());
+  }
+
+  void run() {
+    say("luaspy agent: sampling the Lua programs of this host at {:g} Hz, to {}\n", options_.rate, to_.url);
+    // Many agents that were started at once do not send at once.
+    double seconds = options_.every * std::uniform_real_distribution<double>(0.2, 1)(random_);
+    while (system::end_requested() == 0) {
+      record(seconds);
+      seconds = options_.every;
+    }
+    constexpr std::chrono::seconds patience{3};
+    outbox_.finish(patience);
+    const OutboxCounts counts = outbox_.counts();
+    say("luaspy agent: {} sent, {:.1f} kB; {} refused, {} dropped, {} not sent\n", count_of(counts.sent, "profile"),
+        static_cast<double>(counts.sent_bytes) / 1e3, counts.refused, counts.dropped, counts.waiting);
+  }
+
+ private:
+  static SamplerOptions sampler_options(const AgentOptions& options) {
+    SamplerOptions sampler;
+    sampler.idle = options.idle;
+    return sampler;
+  }
+
+  bool wants(pid_t pid) const {
+    if (pid == ::getpid()) return false;
+    const std::string name = base_name(program_of(pid)) + '\n' + command_of(pid);
+    return (options_.names.empty() || has_one_of(name, options_.names)) && !has_one_of(name, options_.excluded);
+  }
+
+  void record(double seconds) {
+    Window window(tree_.tables());
+    LoopCounts counts;
+    LoopOptions loop;
+    loop.rate = budget_.rate();
+    loop.duration = seconds;
+    loop.max_stopped = options_.max_stopped;
+    loop.renews_tables = true;
+    const Clock::time_point began = Clock::now();
+    const std::int64_t started = std::chrono::duration_cast<std::chrono::seconds>(
+                                     std::chrono::system_clock::now().time_since_epoch())
+                                     .count();
+    run_loop(tree_, loop, window, counts);
+    send(window, loop.rate, started, counts.duration_ns);
+    report_changes();
+    keep_budget(system::to_ns(Clock::now() - began));
+  }
+
+  void send(Window& window, double rate, std::int64_t started_s, std::int64_t duration_ns) {
+    OtlpBuilder message;
+    bool any = false;
+    for (const Window::Of& of : window.take_profiles()) {
+      Profile& profile = *of.profile;
+      if (profile.samples() == 0) continue;
+      profile.about = about(of);
+      profile.about.rate = rate;
+      profile.about.started_s = started_s;
+      profile.about.duration_ns = duration_ns;
+      profile.about.complete = true;
+      OtlpAttributes known = attributes_of(facts_of(of.pid), base_name(profile.about.executable));
+      known.insert(known.begin(), attributes_.begin(), attributes_.end());  // what the user says comes first
+      if (to_.engine == Engine::otlp) message.add(profile, write_options(), known);
+      else outbox_.add(request_for(to_, profile, write_options(), known));
+      any = true;
+    }
+    if (any && to_.engine == Engine::otlp) outbox_.add(otlp_request(to_, message));
+  }
+
+  static WriteOptions write_options() {
+    WriteOptions options;
+    options.lines = true;
+    options.numbers = false;
+    return options;
+  }
+
+  // A process that has ended is known by what it was last time.
+  Metadata about(const Window::Of& of) const {
+    Metadata about;
+    about.luaspy = version;
+    about.pid = of.pid;
+    about.command = of.command;
+    const auto known = known_.find(of.pid);
+    about.executable = known != known_.end() ? known->second.executable : of.command.substr(0, of.command.find(' '));
+    if (known != known_.end()) about.luas = known->second.luas;
+    return about;
+  }
+
+  // Which programs have come and gone.
+  void report_changes() {
+    std::map<pid_t, Known> now;
+    for (const auto& session : tree_.sessions()) {
+      const pid_t pid = session->pid();
+      const auto names = session->sampler().reader().lua().layout_names();
+      now[pid] = {program_of(pid), {names.begin(), names.end()}};
+      const auto before = known_.find(pid);
+      if (before == known_.end() || before->second.executable != now[pid].executable)
+        say("luaspy agent: samples process {} ({})\n", pid, printable(session->target().process().command(), 80));
+    }
+    for (const auto& [pid, known] : known_) {
+      if (!now.contains(pid))
+        say("luaspy agent: process {} ({}) has ended\n", pid, printable(base_name(known.executable)));
+    }
+    known_ = std::move(now);
+  }
+
+  void keep_budget(std::int64_t passed_ns) {
+    const std::optional<ProcessCpuTime> used = cpu_time_of(::getpid());
+    if (!used || passed_ns <= 0) return;
+    const std::int64_t ns = used->ns - std::exchange(cpu_ns_, used->ns);
+    const double before = budget_.rate();
+    if (is_first_) is_first_ = false;  // it reads symbols and finds Luas: once
+    else budget_.add(static_cast<double>(ns) / static_cast<double>(passed_ns));
+    if (budget_.rate() != before)
+      say("luaspy agent: {:.1f} Hz from now on: luaspy took {:.1f} % of a CPU\n", budget_.rate(),
+          100 * static_cast<double>(ns) / static_cast<double>(passed_ns));
+  }
+
+  struct Known {
+    std::string executable;
+    std::vector<std::string> luas;
+  };
+
+  const AgentOptions& options_;
+  const Destination to_;
+  OtlpAttributes attributes_;
+  std::mt19937_64 random_;
+  Outbox outbox_;
+  ProcessTree tree_;
+  RateBudget budget_;
+  std::int64_t cpu_ns_ = 0;
+  bool is_first_ = true;
+  std::map<pid_t, Known> known_;
+};
+
+}  // namespace
+
+Result<int> agent(const AgentOptions& options) {
+  Result<Destination> to = destination(options.engine, options.to);
+  if (!to) return to.error();
+  Result<std::vector<std::pair<std::string, std::string>>> headers = authorization_headers(options.authorization);
+  if (!headers) return headers.error();
+  to->headers = std::move(*headers);
+  Result<OtlpAttributes> attributes = parse_attributes(options.attributes);
+  if (!attributes) return attributes.error();
+  Result<std::unique_ptr<HttpClient>> client = open_curl({.ca_file = options.ca_file});
+  if (!client) return client.error();
+  system::watch_signals();
+  Agent(options, std::move(*to), std::move(*attributes), std::move(*client)).run();
+  return 0;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,50 @@
+#pragma once
+// What was sampled on a host in some seconds: a profile for each program of each process.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profile/profile_builder.h"
+#include "sampling/sample_sink.h"
+
+namespace luaspy {
+
+class Window : public SampleSink {
+ public:
+  // `tables`: what the numbers of samples stand for; they must outlive it.
+  explicit Window(const EventTables& tables) : tables_(tables) {}
+
+  void add(ThreadId thread, const Tick& tick, const Sample& sample) override;
+  void add_idle(ThreadId, std::int64_t) override {}
+  void add_waiting(ThreadId, std::int64_t) override {}
+  void add_loss(Loss, std::int64_t) override {}
+  void tables_renewed() override;
+
+  struct Of {
+    int pid = 0;
+    std::string command;
+    std::unique_ptr<Profile> profile;  // with its names and without its metadata
+  };
+  // Those that have samples. It is empty afterwards.
+  std::vector<Of> take_profiles();
+  std::int64_t samples() const { return samples_; }
+
+ private:
+  ProfileBuilder& builder_of(const ThreadInfo& thread);
+  using Key = std::pair<int, std::uint64_t>;  // ThreadKey::pid and program
+  struct Building {
+    std::string command;
+    std::unique_ptr<ProfileBuilder> builder;
+  };
+
+  const EventTables& tables_;
+  std::map<Key, Building> building_;
+  std::vector<Of> finished_;
+  std::int64_t samples_ = 0;
+};
+
+}  // namespace luaspy
