@@ -265,6 +265,7 @@ void add_doctor(CLI::App& app, DoctorOptions& options) {
   add_running(doctor, options.target);
   doctor.add_option("-o,--output", options.output, "File to write the report to; - is standard output")
       ->option_text("FILE");
+  doctor.add_flag("--json", options.json, "Write a JSON object");
   doctor.add_option("--save", options.save, "Also save one stopped thread, with contents of its memory, to FILE")
       ->option_text("FILE");
 }

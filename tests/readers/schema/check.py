@@ -84,8 +84,25 @@ def check_running(luaspy, lua, schemas):
                     mine = [process for process in lists[0]["processes"] if process["pid"] == program.pid]
                     assert len(mine) == 1 and len(str(mine[0]["cpu_percent"]).partition(".")[2]) <= 1, mine
                     schemas["ps"].check_complete(lists[0], ["processes", 0])
+                check_report(luaspy, pid, schemas["doctor"])
             finally:
                 program.kill()
+
+
+def check_report(luaspy, pid, schema):
+    """What doctor finds out about a Lua; it says nothing of the program's contents."""
+    text = output_of([luaspy, "doctor", "--json", "--pid", pid])
+    (report,) = schema.check(text, "doctor")
+    assert report["process"]["pid"] == int(pid) and report["images"][0]["certain"] and report["states"][0]["holds"], report
+    looks = report["threads"][0]["looks"]
+    assert looks and all(look["quality"]["with_lua"] == 1 for look in looks if "lost" not in look), looks
+    assert any(trial["suggested"] and trial["fits"] for trial in report["layouts_tried"]["on_stacks"]), report["layouts_tried"]
+    assert "receive" not in text and "READY" not in text
+    for path in (["threads", 0, "looks", 0], ["files", 0], ["layouts_tried"], []):
+        schema.check_complete(report, path)
+    refused = subprocess.run([luaspy, "doctor", "--json", "--pid", "4194303"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    (report,) = schema.check(refused.stdout.decode(), "doctor of no process")
+    assert refused.returncode == 3 and "no process" in report["refusal"], (refused.returncode, report)
 
 
 def check_recordings(luaspy, lua, schema, folder):
@@ -131,7 +148,7 @@ def main():
     lua += ["-joff"] if "luajit" in lua[-1] else []   # as slow as the other one
     docs = pathlib.Path(source) / "docs"
     fields = {"dump": DUMP_FIELDS}
-    schemas = {name: Schema(docs / f"{name}.schema.json", fields.get(name)) for name in ("dump", "heap", "ps", "report")}
+    schemas = {name: Schema(docs / f"{name}.schema.json", fields.get(name)) for name in ("doctor", "dump", "heap", "ps", "report")}
     check_running(luaspy, lua, schemas)
     with tempfile.TemporaryDirectory() as folder:
         check_recordings(luaspy, lua, schemas["report"], pathlib.Path(folder))
