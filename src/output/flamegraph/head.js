@@ -34,7 +34,7 @@ function fillChoices(data) {
   for (const [value, textContent] of Object.entries(modeTexts)) byId("mode").append(element("option", {value, textContent}));
   byId("mode-field").hidden = data.mode === "native";
   byId("width-field").hidden = data.comparison === null;
-  document.querySelector("[data-view=time]").hidden = !data.inOrder;
+  document.querySelector("[data-view=time]").hidden = byId("heat-open").hidden = !data.inOrder;
   const hasLines = data.frames.nameAt.some((name, frame) => name !== data.frames.name[frame]);
   byId("lines").hidden = !hasLines;
   byId("source-open").hidden = data.sources.size === 0;
@@ -68,7 +68,7 @@ function fillApplied(page) {
     return element("li", {}, element("span", {textContent: text, title: text}), button);
   };
   const chips = state.edits.map((edit) => chip(editTexts[edit.how](data.frames.name[edit.fn], data.words.calls), {edits: state.edits.filter((other) => other !== edit)}));
-  if (state.range) chips.unshift(chip(`${duration(state.range[0])} to ${duration(state.range[1])}`, {range: null}));
+  if (state.range) chips.unshift(chip(rangeText(...state.range), {range: null}));
   list.replaceChildren(...chips);
   list.hidden = chips.length === 0;
   if (chips.length === 0) return;

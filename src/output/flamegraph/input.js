@@ -16,7 +16,7 @@ function writeHash(page) {
 
 function writeHashNow(page) {
   const {state, chart, layout, zoomed} = page, words = new URLSearchParams();
-  const usual = {view: "left", thread: "all", colour: page.data.comparison ? "change" : "kind", flip: false, width: "after", query: "", mode: page.data.mode, fold: true, lines: page.data.lines, source: false};
+  const usual = {view: "left", thread: "all", colour: page.data.comparison ? "change" : "kind", flip: false, width: "after", query: "", mode: page.data.mode, fold: true, lines: page.data.lines, source: false, heat: false};
   for (const [name, value] of Object.entries(usual)) if (state[name] !== value) words.set(name, state[name]);
   if (state.edits.length > 0) words.set("edits", state.edits.map(({how, fn}) => `${how}.${fn}`).join("_"));
   if (state.range) words.set("range", state.range.join("_"));
@@ -39,8 +39,9 @@ function readHash(page) {
   choose("colour", colours());
   choose("width", ["after", "before"]);
   if (data.mode !== "native") choose("mode", Object.keys(modeTexts));
-  for (const [name, usual] of [["flip", false], ["fold", true], ["lines", data.lines], ["source", false]]) state[name] = (words.get(name) ?? String(usual)) === "true";
+  for (const [name, usual] of [["flip", false], ["fold", true], ["lines", data.lines], ["source", false], ["heat", false]]) state[name] = (words.get(name) ?? String(usual)) === "true";
   state.source &&= data.sources.size > 0;
+  state.heat &&= data.inOrder;
   state.edits = (words.get("edits") ?? "").split("_").map((text) => text.split(".")).map(([how, fn]) => ({how, fn: Number(fn)}))
     .filter(({how, fn}) => Object.hasOwn(editTexts, how) && data.frames.fn[fn] === fn);
   const range = (words.get("range") ?? "").split("_").map(Number);
@@ -76,6 +77,7 @@ function switchTheme(page) {
   setTheme(dark);
   remembered.set(dark ? "dark" : "light");
   page.chart.draw();
+  page.heat?.fill();
 }
 
 // From the focus to the next match, row by row, from left to right.
@@ -112,6 +114,12 @@ function switchSource(page) {
   else page.showSource(frame);
 }
 
+function switchHeat(page) {
+  if (!page.heat) return;
+  page.set({heat: !page.state.heat});
+  if (page.state.heat) byId("heat-canvas").focus();
+}
+
 const keys = {
   "1": (page) => page.set({view: "left"}),
   "2": (page) => { if (page.data.inOrder) page.set({view: "time"}); },
@@ -130,6 +138,7 @@ const keys = {
   r: (page) => page.set({fold: !page.state.fold}),
   t: (page) => { if (!byId("lines").hidden) page.set({lines: !page.state.lines}); },
   l: switchSource,
+  w: switchHeat,
   c: (page) => next(page, "colour"),
   v: (page) => { if (page.data.mode !== "native") next(page, "mode"); },
   i: (page) => { if (page.state.view !== "table") page.set({flip: !page.state.flip}); },
@@ -147,6 +156,7 @@ function listen(page) {
   for (const id of ["thread", "mode", "colour", "width"]) byId(id).addEventListener("change", (event) => page.set({[id]: event.target.value}));
   for (const name of ["flip", "fold", "lines"]) byId(name).addEventListener("click", () => page.set({[name]: !page.state[name]}));
   byId("source-open").addEventListener("click", () => page.set({source: !page.state.source}));
+  byId("heat-open").addEventListener("click", () => switchHeat(page));
   byId("hottest").addEventListener("click", () => page.hottest());
   byId("about").addEventListener("click", keys.a);
   byId("theme").addEventListener("click", () => switchTheme(page));
@@ -169,7 +179,7 @@ function listen(page) {
     keys[event.key](page);
     event.preventDefault();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => { if (!remembered.get()) setTheme(event.matches), page.chart.draw(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => { if (!remembered.get()) setTheme(event.matches), page.chart.draw(), page.heat?.fill(); });
   addEventListener("hashchange", () => { const zoom = readHash(page); page.render(); page.search(); restoreZoom(page, zoom); });
 }
 

@@ -7,7 +7,7 @@ class Page {
     this.data = data;
     this.state = {
       view: "left", thread: "all", colour: data.comparison ? "change" : "kind", flip: false, width: "after", query: "", fn: -1,
-      mode: data.mode, fold: true, lines: data.lines, edits: [], range: null, source: false, cls: -1,
+      mode: data.mode, fold: true, lines: data.lines, edits: [], range: null, source: false, heat: false, cls: -1,
     };
     this.shapes = new Map(), this.trees = new Map();
     this.matches = null;
@@ -19,6 +19,7 @@ class Page {
     this.table = this.makeTable();
     this.menu = new Menu(this);
     this.source = new SourcePanel(data, this);
+    this.heat = data.inOrder ? new Heatmap(this) : null;
     this.chart = new Chart(data, byId("canvas"), byId("scroller"), byId("spacer"), this);
     const zoom = readHash(this);
     this.render();
@@ -117,6 +118,7 @@ class Page {
     fillCrumbs(this);
     this.tell(-1);
     if (state.source) this.source.fill();
+    this.heat?.fill();
   }
 
   painter() { return makePainter(this.state.colour, this.data, this.layout, this.chart); }

@@ -31,6 +31,12 @@ function duration(us) {
   return `${Math.round(us)} µs`;
 }
 
+// A range of time (µs), with as many decimals as its length needs.
+function rangeText(from, to) {
+  const decimals = Math.min(6, Math.max(1, Math.floor(-Math.log10((to - from) / 1e6)) + 1)), time = (us) => `${(us / 1e6).toFixed(decimals)} s`;
+  return `${time(from)} to ${time(to)}`;
+}
+
 function bytes(n) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
   let unit = 0;

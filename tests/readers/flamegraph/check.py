@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from browser import Failure, browse, run_check
-from pages import DOWN, ENTER, ESCAPE, HELPERS, RIGHT, ROW, RUN, STRIP, Page, contains, equal, percent
+from pages import DOWN, ENTER, ESCAPE, HELPERS, RIGHT, ROW, RUN, SHIFT, STRIP, UP, Page, contains, equal, percent
 
 
 def check_first_sight(page, pictures):
@@ -109,6 +109,11 @@ def check_views(page, pictures):
     check_heaps(page, (left, top, width))
     page.choose("thread", "1")
     page.keys("body", "1")
+    page.open("#heat=true")
+    page.settle()
+    page.pointer(*heat_at(page, 0, 0)(24))
+    equal("what sleeps counts apart", page.text("#tip"), "0.00 s to 0.02 s: 2 samples, 1 asleep")
+    page.open("#thread=1")
     page.point(())
     contains("one thread", page.text("#detail"), 'worker; "two" (thread 101): total 33.3 %, 2 samples')
     page.choose("thread", "all")
@@ -360,6 +365,68 @@ def check_range(page, pictures):
     equal("all again", len(page.texts("#table tbody tr")), 3)
 
 
+def heat_at(page, column, row):
+    """The middle of a cell of the heatmap, by its width; rows from the bottom up."""
+    left, top = page.script("const b = document.getElementById('heat-canvas').getBoundingClientRect(); return [b.left, b.top]")
+    return lambda width: (left + 46 + width * (column + 0.5), top + 3 * (49 - row) + 1)
+
+
+def check_heat(page, pictures):
+    """Seconds by 20 ms; what is chosen in it is the range of all views."""
+    page.open()
+    equal("folded away", page.script("return document.getElementById('heat').hidden"), True)
+    page.keys("body", "w")
+    page.settle()
+    page.browser.screenshot(pictures / "heat.png")
+    contains("its words", page.text("#heat-note"), "Each column is 1.00 s, from the bottom up; each cell 20 ms:")
+    width = 20   # pixels of a column: 60 of them in a window of 1,280
+    page.pointer(*heat_at(page, 30, 25)(width))
+    equal("told of a cell", (page.text("#tip"), page.text("#detail")), ("30.50 s to 30.52 s: 2 samples",) * 2)
+    page.pointer(*heat_at(page, 30, 25)(width), "pointerDown", "pointerUp")
+    equal("a click", page.texts("#applied li > span"), ["30.50 s to 30.52 s", "2 samples"])
+    (x, y), (to, up) = heat_at(page, 14, 0)(width), heat_at(page, 15, 24)(width)
+    drag = [{"type": "pointerMove", "duration": 0, "x": round(x), "y": round(y)}, {"type": "pointerDown", "button": 0},
+            {"type": "pointerMove", "duration": 0, "x": round(to), "y": round(up)}, {"type": "pointerUp", "button": 0}]
+    page.browser.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": drag}]})
+    equal("a drag", page.texts("#applied li > span"), ["14.0 s to 15.5 s", "150 samples"])
+    page.settle()
+    page.browser.screenshot(pictures / "heat-range.png")
+    left, top, graph = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+    page.pointer(left + graph / 4, top + ROW * 2.5)
+    contains("the graph of that part", page.text("#detail"), "first (busy.lua:1): own 74.7 %, total 74.7 %, 112 samples")
+    address = page.script("await until(() => location.hash.includes('heat=true')); return location.hash")
+    page.open(address)
+    equal("by address", (page.script("return document.getElementById('heat').hidden"), page.texts("#applied li > span")), (False, ["14.0 s to 15.5 s", "150 samples"]))
+    page.keys("body", "w")
+    equal("folded again", page.script("return document.getElementById('heat').hidden"), True)
+    page.keys("body", "w")
+    equal("the keyboard is in it", page.script("return document.activeElement.id"), "heat-canvas")
+    page.keys("#heat-canvas", RIGHT)
+    contains("a second later", page.text("#detail"), "15.00 s to 15.02 s: 2 samples")
+    page.browser.call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": [
+        {"type": step, "value": key} for step, key in (("keyDown", SHIFT), ("keyDown", UP), ("keyUp", UP), ("keyUp", SHIFT))]}]})
+    contains("and more", page.text("#detail"), "15.00 s to 15.04 s: 4 samples")
+    page.keys("#heat-canvas", ENTER)
+    equal("chosen by key", page.texts("#applied li > span"), ["15.00 s to 15.04 s", "4 samples"])
+    page.keys("#heat-canvas", ESCAPE)
+    equal("taken back", page.texts("#applied li"), [])
+    page.keys("body", "w")
+
+
+def check_long_heat(page):
+    """Columns are as coarse as is needed for some hundred of them, and the odd one is seen."""
+    page.open("#heat=true")
+    page.settle()
+    contains("its words", page.text("#heat-note"), "Each column is 50.0 s, from the bottom up; each cell 1.00 s:")
+    equal("inside", page.script("const c = document.getElementById('heat-canvas'); return [c.width <= innerWidth, document.documentElement.scrollWidth <= innerWidth]"), [True, True])
+    page.pointer(*heat_at(page, 108, 0)(5))
+    equal("the odd one", page.text("#tip"), "5400.0 s to 5401.0 s: 40 samples")
+    page.pointer(*heat_at(page, 107, 0)(5))
+    equal("another one", page.text("#tip"), "5350.0 s to 5351.0 s: 1 samples")
+    red = lambda column, row: page.script("const pen = document.createElement('canvas').getContext('2d'), heat = document.getElementById('heat-canvas'); pen.drawImage(heat, 46 + 5 * arguments[0] + 1, 3 * (49 - arguments[1]) + 1, 1, 1, 0, 0, 1, 1); const d = pen.getImageData(0, 0, 1, 1).data; return d[0] - d[2]", column, row)
+    equal("darker, pale, nothing", (red(108, 0) > 150, 10 < red(107, 0) < 100, abs(red(107, 5)) < 10), (True, True, True))
+
+
 def check_small(page, pictures):
     """The graph has most of a small window, and nothing is wider than it."""
     for width, height in ((1000, 500), (420, 760), (1440, 900)):
@@ -555,6 +622,10 @@ def check(args):
         page.quiet()
         page = Page(browser, work, "busy")
         check_range(page, work)
+        check_heat(page, work)
+        page.quiet()
+        page = Page(browser, work, "hours")
+        check_long_heat(page)
         page.quiet()
         page = Page(browser, work, "heaps")
         check_together(page)

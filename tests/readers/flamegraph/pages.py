@@ -13,7 +13,7 @@ ROW = 20     # pixels, as in graph.js
 RUN = 5      # numbers of a run
 STRIP = 3    # rows of a heap, as in heaps.js
 
-ENTER, ESCAPE, DOWN, RIGHT, HOME = "\ue007", "\ue00c", "\ue015", "\ue014", "\ue011"
+ENTER, ESCAPE, UP, DOWN, RIGHT, HOME, SHIFT = "\ue007", "\ue00c", "\ue013", "\ue015", "\ue014", "\ue011", "\ue008"
 # Prepended to every script: the colour of the picture at a place, read from a copy, because
 # Chromium complains about reads of the canvas itself.
 HELPERS = """

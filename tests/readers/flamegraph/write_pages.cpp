@@ -129,6 +129,18 @@ Profile heaps() {
   return std::move(writing.profile);
 }
 
+// 3 hours, in which only every tenth second has a sample, and one has 40.
+Profile hours() {
+  Writing writing("hours.lua");
+  const Frame main = lua("main chunk", "hours.lua", 0), odd = lua("odd", "hours.lua", 3);
+  for (int i = 0; i < 1080; ++i) {
+    if (i == 540) writing.add({main, odd}, 40);
+    else writing.add({main}, 1);
+    writing.pass(i == 540 ? 9'600'000'000 : 9'990'000'000);
+  }
+  return std::move(writing.profile);
+}
+
 // What makes every tool appear: several threads, lines, and sources.
 Profile full() {
   Profile profile = sample_profile();
@@ -277,6 +289,7 @@ int main(int count, char** arguments) {
   write("deep", deep());
   write("busy", busy());
   write("heaps", heaps());
+  write("hours", hours());
   write("parts", parts());
   write("gaps", gaps());
   write("full", full());
