@@ -9,6 +9,11 @@ Quality& Quality::operator+=(const Quality& other) {
   return *this;
 }
 
+Quality& Quality::operator-=(const Quality& other) {
+  for (const auto number : quality_numbers) this->*number -= other.*number;
+  return *this;
+}
+
 std::string losses_text(const LossCounts& losses) {
   std::string text;
   for (std::size_t i = 1; i < loss_count; ++i) {

@@ -67,6 +67,7 @@ struct Quality {
   std::int64_t no_debug_info = 0;    // the place of a Lua function is not known, because it was compiled without it
 
   Quality& operator+=(const Quality& other);
+  Quality& operator-=(const Quality& other);
   bool operator==(const Quality& other) const = default;
 };
 // All its numbers, in their order in raw recordings. New ones are appended.

@@ -47,7 +47,9 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->check(number(0.1, 50))
       ->option_text("PERCENT")
       ->needs(alloc);
-  record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
+  CLI::Option* const idle = record.add_flag(
+      "--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
+  add_all_threads(record, options.shape)->needs(idle);
   add_kernel(record, options.kernel);
 }
 
@@ -117,6 +119,7 @@ void add_report(CLI::App& app, ReportOptions& options) {
       ->option_text("SECONDS");
   add_mode_of_recording(report, options.shape.mode);
   add_shape(report, options.shape, options.threads);
+  add_all_threads(report, options.shape)->option_text(" ");
   report.add_flag("--processes", options.shape.processes, "A root frame for each process");
   report.add_flag("--by-file", options.by_file, "A root frame for each file")->option_text(" ")->needs(file);
 }

@@ -140,4 +140,8 @@ void add_shape(CLI::App& command, ViewOptions& shape, bool& threads) {
   add_patterns(command, shape.only, shape.ignore);
 }
 
+CLI::Option* add_all_threads(CLI::App& command, ViewOptions& shape) {
+  return command.add_flag("--all-threads", shape.all_threads, "With --idle: also threads that were only seen asleep");
+}
+
 }  // namespace luaspy

@@ -32,6 +32,8 @@ void add_patterns(CLI::App& command, std::string& only, std::string& ignore);
 // `more`: formats that only this command has.
 void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise,
                 const std::vector<std::string>& more = {});
+// Of recordings with sleeping threads (--idle).
+CLI::Option* add_all_threads(CLI::App& command, ViewOptions& shape);
 void add_shape(CLI::App& command, ViewOptions& shape, bool& threads);
 
 }  // namespace luaspy

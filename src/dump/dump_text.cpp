@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/tail_calls.h"
 #include "base/text.h"
 
 namespace luaspy {
@@ -33,7 +34,9 @@ std::string frame_text(const Frame& frame, const Paint& paint) {
 }
 
 void print_frame(Out out, const Frame& frame, const FrameDetail* detail) {
-  fmt::format_to(out.to, "    {}\n", frame_text(frame, out.paint));
+  const bool is_tail_calls = frame.kind == Frame::Kind::marker && frame.name == tail_calls_name;
+  fmt::format_to(out.to, "    {}{}\n", frame_text(frame, out.paint),
+                 is_tail_calls ? out.paint(Ink::dim, fmt::format(": {}", tail_calls_meaning)) : "");
   if (detail == nullptr) return;
   if (detail->source && !detail->source->text.empty())
     fmt::format_to(out.to, "        > {}\n", detail->source->shown());

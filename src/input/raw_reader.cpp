@@ -49,6 +49,7 @@ class RawReader {
 
   Profile finish(bool whole) {
     begin_window();
+    built_.finish();
     Metadata& about = profile_.about;
     about.duration_ns = std::max(about.duration_ns, tick_.at_ns);
     if (!about.complete || !whole || about.ticks == 0) about.ticks += ticks_;

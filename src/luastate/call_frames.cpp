@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
+
+#include "base/tail_calls.h"
 
 namespace luaspy {
 
@@ -31,7 +34,7 @@ Frame frame_of(const CallLabel& label, const NativeFunctions& functions) {
 }
 
 std::span<const Frame> markers_outside(const LuaCall& call) {
-  static const std::array both = {marker("(...tail calls...)"), marker("[unreadable]")};
+  static const std::array both = {marker(std::string(tail_calls_name)), marker("[unreadable]")};
   return std::span(both).subspan(call.tail ? 0 : 1, (call.tail ? 1 : 0) + (call.gap ? 1 : 0));
 }
 

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <iterator>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/doubts.h"
@@ -50,27 +53,32 @@ void add_few(const Profile& profile, Text out) {
                  100 / std::sqrt(static_cast<double>(profile.samples())), much_higher, much_higher / rate);
 }
 
-// With --idle, threads that only wait have as many samples as those that work.
-void add_never_ran(const Profile& profile, Text out) {
-  std::vector<bool> ran(profile.threads().size());
-  std::vector<std::int64_t> samples(ran.size());
-  bool sleeps = false;
-  for (const auto& [at, amount] : profile.counts()) {
-    const bool is_asleep = profile.situations()[at.situation].state == Sample::State::sleeping;
-    sleeps |= is_asleep;
-    if (!is_asleep) ran[at.thread] = true;
-    samples[at.thread] += amount.samples;
+// With --idle: which threads there are, and what each of them did.
+void add_sleepers(const Profile& profile, Text out) {
+  const auto& [threads, ticks] = profile.sleepers();
+  if (threads != 0)
+    fmt::format_to(out, "  {} of {} threads {} only seen asleep, at {}, and left out: --all-threads shows them\n",
+                   threads, profile.threads().size(), threads == 1 ? "was" : "were", count_of(ticks, "tick"));
+  constexpr std::size_t most = 3;
+  const std::vector<Doings> doings = doings_by_thread(profile, usual_by(profile.about.unit));
+  std::vector<std::size_t> busy;
+  for (std::size_t i = 0; i < doings.size(); ++i) {
+    if (doings[i].sum() != 0) busy.push_back(i);
   }
-  std::int64_t never = 0, of_those = 0;
-  for (std::size_t i = 0; i < ran.size(); ++i) {
-    if (!ran[i]) ++never, of_those += samples[i];
+  const auto ran = [&](std::size_t i) {
+    return doings[i].sum() - doings[i][Doing::asleep] - doings[i][Doing::without_cpu];
+  };
+  std::ranges::stable_sort(busy, std::greater(), ran);
+  if (busy.size() < 2) return;
+  std::string_view separator = "  by thread: ";
+  for (std::size_t i = 0; i < std::min(busy.size(), most); ++i) {
+    const std::string text = running_text(doings[busy[i]]);
+    if (text.empty()) continue;
+    fmt::format_to(out, "{}{} {}", std::exchange(separator, "; "), profile.threads()[busy[i]].name, text);
   }
-  const auto all = static_cast<std::int64_t>(ran.size());
-  if (!sleeps || never == 0 || never == all) return;
-  fmt::format_to(out,
-                 "  {} of {} threads never ran, and {:.0f} % of the samples are their waits: luaspy report has "
-                 "--by-thread, and --thread for one\n",
-                 never, all, percent(of_those, profile.samples()));
+  if (separator == "; ")
+    fmt::format_to(out, "{}\n",
+                   busy.size() > most ? fmt::format("; {} more (luaspy report --by-thread)", busy.size() - most) : "");
 }
 
 void add_coverage(const Metadata& about, Text out) {
@@ -123,6 +131,17 @@ void add_losses(const Profile& profile, Text out) {
   }
   fmt::format_to(out, "; {:.1f} % of all looks\n",
                  percent(profile.total_losses(), profile.total_losses() + profile.samples() + profile.idle()));
+}
+
+void add_idle(const Profile& profile, Text out) {
+  const std::int64_t ticks = profile.idle() - profile.sleepers().ticks;
+  if (ticks == 0) return;
+  const bool has_asleep = std::ranges::any_of(profile.counts(), [&](const auto& count) {
+    return profile.situations()[count.first.situation].state == Sample::State::sleeping;
+  });
+  const bool of_idle = has_asleep || profile.sleepers().threads != 0;
+  fmt::format_to(out, "  asleep: at {} a thread slept, which is no sample{}\n", count_of(ticks, "tick"),
+                 of_idle ? "" : " (--idle makes it one)");
 }
 
 void add_quality(const Quality& quality, Text out) {
@@ -220,7 +239,7 @@ std::string summary_text(const Profile& profile) {
   if (about.allocations != 0)
     fmt::format_to(out, "  {} of allocations, too, in turns: {:.1f} s for these, {:.1f} s for the samples of time\n",
                    count_of(about.allocations, "sample"), seconds - looked_s, looked_s);
-  if (of_time) add_few(profile, out), add_never_ran(profile, out);
+  if (of_time) add_few(profile, out), add_sleepers(profile, out);
   if (of_time) add_coverage(about, out);
   add_stops(profile, ticks_a_second, out);
   if (profile.quality().stacks != 0) add_doings(profile, out);
@@ -228,9 +247,7 @@ std::string summary_text(const Profile& profile) {
     fmt::format_to(out, "  Lua heap: {}\n", heap);
   if (profile.quality().stacks != 0) add_quality(profile.quality(), out);
   add_losses(profile, out);
-  if (profile.idle() != 0)
-    fmt::format_to(out, "  asleep: at {} a thread slept, which is no sample (--idle makes it one)\n",
-                   count_of(profile.idle(), "tick"));
+  add_idle(profile, out);
   if (profile.waiting() != 0) {
     const std::int64_t could_run = profile.waiting() + profile.quality().stacks + profile.total_losses();
     fmt::format_to(out, "  waited for a CPU at {}, {:.0f} % of the ticks at which a thread could have run\n",

@@ -1,5 +1,7 @@
 #include "profile/doing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -35,6 +37,22 @@ std::vector<Doing> Doings::order() const {
   }
   std::ranges::stable_sort(order, std::greater(), [&](Doing doing) { return (*this)[doing]; });
   return order;
+}
+
+std::vector<Doings> doings_by_thread(const Profile& profile, By by) {
+  std::vector<Doings> doings(profile.threads().size());
+  for (const auto& [at, amount] : profile.counts())
+    doings[at.thread][doing_of(profile.situations()[at.situation])] += cost(amount, by);
+  return doings;
+}
+
+std::string running_text(const Doings& doings) {
+  const std::int64_t all = doings.sum(), slept = doings[Doing::asleep], waited = doings[Doing::without_cpu];
+  if (slept + waited == 0) return "";
+  std::string text = fmt::format("ran {:.1f} %", percent(all - slept - waited, all));
+  if (slept != 0) text += fmt::format(", slept {:.1f} %", percent(slept, all));
+  if (waited != 0) text += fmt::format(", waited for a CPU {:.1f} %", percent(waited, all));
+  return text;
 }
 
 Doings doings_of(const Profile& profile, By by) {

@@ -3,7 +3,9 @@
 // thread did not run.
 
 #include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "profile/function_table.h"
 #include "profile/profile.h"
@@ -54,5 +56,9 @@ class Doings {
   std::array<std::int64_t, doing_count> costs_{};
 };
 Doings doings_of(const Profile& profile, By by);
+// By thread: indexes into Profile::threads().
+std::vector<Doings> doings_by_thread(const Profile& profile, By by);
+// "ran 65.1 %, slept 30.0 %, waited for a CPU 4.9 %"; "" if it ran whenever it was looked at.
+std::string running_text(const Doings& doings);
 
 }  // namespace luaspy

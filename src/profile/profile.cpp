@@ -26,6 +26,8 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
   ++vm_states_[static_cast<std::size_t>(facts.vm_state)];
   ++samples_;
   Track& track = tracks_[thread];
+  track.quality += facts.quality;
+  ++track.vm_states[static_cast<std::size_t>(facts.vm_state)];
   Situation situation = {facts, stack};
   if (!keeps_cpus_) situation.cpu = -1;
   if (track.amount == nullptr || situations_[track.at.situation] != situation) {
@@ -39,6 +41,31 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
   // The duration of a sample of time is its weight; other samples are moments.
   const std::int64_t lasted_ns = about.unit == Unit::nanoseconds ? tick.weight : 0;
   track.timeline.add(track.at.situation, tick.at_ns - lasted_ns, tick.at_ns, tick.weight);
+}
+
+void Profile::leave_out_sleepers() {
+  std::vector<bool> sleeps(threads_.size()), runs(threads_.size());
+  for (const auto& [at, amount] : counts_) {
+    const bool is_asleep = situations_[at.situation].state == Sample::State::sleeping;
+    (is_asleep ? sleeps : runs)[at.thread] = true;
+  }
+  if (std::ranges::find(runs, true) == runs.end()) return;
+  for (std::uint32_t thread = 0; thread < runs.size(); ++thread) {
+    if (sleeps[thread] && !runs[thread]) leave_out(thread);
+  }
+}
+
+void Profile::leave_out(std::uint32_t thread) {
+  std::int64_t samples = 0;
+  const auto first = counts_.lower_bound({thread, 0});
+  auto end = first;
+  for (; end != counts_.end() && end->first.thread == thread; ++end) samples += end->second.samples;
+  counts_.erase(first, end);
+  quality_ -= tracks_[thread].quality;
+  for (std::size_t i = 0; i < vm_state_count; ++i) vm_states_[i] -= tracks_[thread].vm_states[i];
+  tracks_[thread] = Track();
+  samples_ -= samples, idle_ += samples;
+  ++sleepers_.threads, sleepers_.ticks += samples;
 }
 
 void Profile::charge_pauses() {
@@ -86,6 +113,7 @@ void Profile::add_all(const Profile& other, const std::optional<Frame>& root) {
   samples_ += other.samples_;
   for (std::size_t i = 0; i < loss_count; ++i) losses_[i] += other.losses_[i];
   for (std::size_t i = 0; i < vm_state_count; ++i) vm_states_[i] += other.vm_states_[i];
+  sleepers_.threads += other.sleepers_.threads, sleepers_.ticks += other.sleepers_.ticks;
   idle_ += other.idle_, waiting_ += other.waiting_, quality_ += other.quality_, stops_ += other.stops_;
   for (const auto& [file, source] : other.sources) sources.emplace(file, source);
   add_metadata(other.about);

@@ -114,11 +114,20 @@ class Profile {
   std::int64_t losses(Loss loss) const { return losses_[static_cast<std::size_t>(loss)]; }
   std::int64_t total_losses() const;
   std::int64_t idle() const { return idle_; }  // ticks of sleeping threads that were not to be recorded
+  // The threads that leave_out_sleepers() has left out, and their idle ticks.
+  struct Sleepers {
+    std::int64_t threads = 0, ticks = 0;
+  };
+  const Sleepers& sleepers() const { return sleepers_; }
   // Ticks of threads that could have run but had no CPU, including those that are samples.
   std::int64_t waiting() const { return waiting_; }
   std::int64_t samples_in(VmState state) const { return vm_states_[static_cast<std::size_t>(state)]; }
   const Quality& quality() const { return quality_; }
   const StopTimes& stops() const { return stops_; }
+
+  // If samples of some threads found these running, or waiting for a CPU, those of threads that were only seen asleep
+  // become idle ticks: they would outnumber the others. Call when no more samples come.
+  void leave_out_sleepers();
 
   // Adds what another profile of the same unit has counted; not its order of time, nor its heaps, whose times are its
   // own. Its threads are others than those that are there, unless
@@ -158,9 +167,13 @@ class Profile {
     Timeline timeline;
     ThreadSituation at;
     Amount* amount = nullptr;  // counts_[at]
+    // Of all its samples.
+    Quality quality;
+    std::array<std::int64_t, vm_state_count> vm_states{};
   };
 
   SituationId intern(const Situation& situation);
+  void leave_out(std::uint32_t thread);
   void add_metadata(const Metadata& other);
 
   bool keeps_order_, keeps_cpus_;
@@ -179,6 +192,7 @@ class Profile {
   LossCounts losses_{};
   std::array<std::int64_t, vm_state_count> vm_states_{};
   std::int64_t idle_ = 0, waiting_ = 0;
+  Sleepers sleepers_;
   Quality quality_;
   StopTimes stops_;
 };

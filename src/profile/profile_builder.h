@@ -13,7 +13,10 @@ class ProfileBuilder {
  public:
   // `tables`: what the numbers of samples stand for; they must outlive it. `keeps_order`: see Profile.
   ProfileBuilder(const EventTables& tables, const ViewOptions& shape, bool keeps_order)
-      : tables_(tables), profile_(keeps_order, shape.cpus), view_(shape, tables.stacks, profile_.stacks()) {}
+      : tables_(tables),
+        profile_(keeps_order, shape.cpus),
+        view_(shape, tables.stacks, profile_.stacks()),
+        shows_all_threads_(shape.all_threads) {}
   ProfileBuilder(const ProfileBuilder&) = delete;
 
   // One tick of one thread, with a sample that has no loss. Returns its stack in the profile; nullopt:
@@ -31,6 +34,11 @@ class ProfileBuilder {
     profile_.add_lost(loss, stopped_ns);
   }
 
+  // When no more samples come.
+  void finish() {
+    if (!shows_all_threads_) profile_.leave_out_sleepers();
+  }
+
   Profile& profile() { return profile_; }
   const Profile& profile() const { return profile_; }
 
@@ -45,6 +53,7 @@ class ProfileBuilder {
   const EventTables& tables_;
   Profile profile_;
   StackView view_;
+  bool shows_all_threads_;
   ById<ThreadId, std::optional<std::uint32_t>> threads_;  // their indexes in the profile
 };
 

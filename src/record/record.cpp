@@ -88,8 +88,9 @@ class Recorder : public Recording {
   // `writes`: there is a profile that is worth a file.
   Result<void> finish(const LoopCounts& counts, bool writes) {
     if (has_sources()) sources_.finish(*this);
-    update_metadata(counts, true);
     (void)writing_.finish();  // what it has written is replaced now
+    Recording::finish();
+    update_metadata(counts, true);
     progress_.clear();
     return writes ? write() : Result<void>();
   }

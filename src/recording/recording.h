@@ -33,6 +33,8 @@ class Recording : public SampleSink {
   const Profile* allocations() const { return allocated_ ? &allocated_->profile() : nullptr; }
 
   const Profile& profile() const { return built_.profile(); }
+  // When no more samples come.
+  void finish() { built_.finish(); }
   void resolve_names();
   // The text of a Lua file of the target.
   void add_source(const std::string& file, Profile::Source source);

@@ -57,6 +57,7 @@ Json recording(const std::string& file, const Profile& profile) {
                {"idle", profile.idle()},
                {"waiting_for_cpu", profile.waiting()},
                {"lost", lost(profile)}};
+  if (profile.sleepers().threads != 0) json["threads_left_out"] = profile.sleepers().threads;
   if (about.unit == Unit::nanoseconds && about.cpu.lua_ns + about.cpu.unknown_ns != 0)
     json["cpu_seconds"] = seconds(about.cpu.lua_ns + about.cpu.unknown_ns);
   if (const std::optional<double> covered = coverage(about.cpu, about.sampled_cpu_ns);

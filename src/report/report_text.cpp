@@ -7,15 +7,13 @@
 #include <map>
 #include <span>
 
+#include "base/tail_calls.h"
 #include "profile/amount_text.h"
 #include "profile/doing.h"
 #include "profile/heap_text.h"
 
 namespace luaspy {
 namespace {
-
-constexpr std::string_view
-    tail_calls_meaning = "tail calls replaced callers here; which functions these were is not known";
 
 std::string table(const Profile& profile, const FunctionTable& functions, const TextStyle& style, std::string_view what,
                   const std::function<bool(const Frame&)>& has_row) {
@@ -33,8 +31,8 @@ std::string table(const Profile& profile, const FunctionTable& functions, const 
     }
     ++shown_rows;
     text += fmt::format("{}  {}\n", cost_columns(of, whole, style), shown(functions.texts[function], style));
-    if (functions.functions[function] == marker("(...tail calls...)"))
-      note = fmt::format("  (...tail calls...): {}\n", tail_calls_meaning);
+    if (functions.functions[function] == marker(std::string(tail_calls_name)))
+      note = fmt::format("  {}: {}\n", tail_calls_name, tail_calls_meaning);
   }
   if (shown_rows == 0) return {};
   if (more != 0)
@@ -124,21 +122,24 @@ std::string threads_text(const Profile& profile, const TextStyle& style) {
   for (std::uint32_t thread = 0; thread < profile.threads().size(); ++thread) {
     Row row = {thread};
     for (const auto& [id, amount] : profile.stack_counts(thread)) row.cost += cost(amount, style.by);
-    rows.push_back(row);
+    if (row.cost != 0 || profile.sleepers().threads == 0) rows.push_back(row);
   }
   std::ranges::stable_sort(rows, std::greater(), &Row::cost);
   bool several = false;
   for (const ThreadInfo& thread : profile.threads())
     several |= std::pair(thread.pid, thread.program) !=
                std::pair(profile.threads().front().pid, profile.threads().front().program);
+  const std::vector<Doings> doings = doings_by_thread(profile, style.by);
   std::string text = heading(fmt::format("  Share {:>9}  Thread, and what cost most in it", cost_heading(style)),
                              style);
   for (std::size_t i = 0; i < rows.size() && i < static_cast<std::size_t>(style.top); ++i) {
     const ThreadInfo& thread = profile.threads()[rows[i].thread];
+    const std::string ran = running_text(doings[rows[i].thread]);
     text += fmt::format(
-        "  {:5.1f} {:>9}  {} {}{}\n", percent(rows[i].cost, whole), cost_text(rows[i].cost, style), thread.tid,
+        "  {:5.1f} {:>9}  {} {}{}{}\n", percent(rows[i].cost, whole), cost_text(rows[i].cost, style), thread.tid,
         shown(thread.name, style),
-        several ? fmt::format(" of process {} {}", thread.pid, displayable(thread.process, style.charset, 60)) : "");
+        several ? fmt::format(" of process {} {}", thread.pid, displayable(thread.process, style.charset, 60)) : "",
+        ran.empty() ? "" : ": " + ran);
     const std::vector<Cost> of_thread = costs(profile, functions, style.by, rows[i].thread);
     int functions_shown = 0;
     for (const std::uint32_t function : most_expensive(of_thread, functions)) {

@@ -80,6 +80,19 @@ TEST_CASE("a program that is slow because of a debug hook", "[dump]") {
   check_matches(dump_text(running, {"--coroutines"}), "\n    a debug hook watches 1 of its coroutines\n");
 }
 
+TEST_CASE("what stands for tail calls is explained where it is shown", "[dump]") {
+  const Folder folder;
+  const std::string script = folder.write("tail.lua",
+                                          "local function wait() print('READY') io.flush() io.read() end\n"
+                                          "local function ask() return wait() end\n"
+                                          "ask()\n");
+  Running running(lua({script}));
+  running.read_until("READY");
+  check_matches(dump_text(running),
+                "\n    \\(\\.\\.\\.tail calls\\.\\.\\.\\): tail calls replaced callers here; which functions these "
+                "were is not known\n    main chunk ");
+}
+
 TEST_CASE("functions that are one C function are called by what their callers call them", "[dump]") {
   const Folder folder;
   Running running({compile(folder, "trampoline", source_version("5.4"))});

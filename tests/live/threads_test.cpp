@@ -89,6 +89,35 @@ TEST_CASE("each thread's own Lua function, of own and of shared states", "[threa
   CHECK(seen_leaf);
 }
 
+TEST_CASE("a thread that is only seen asleep is left out beside others, and shown on demand", "[threads]") {
+  const Folder folder;
+  Running running({compile(folder, "threads", source_version("5.4")), "own"});
+  running.read_until("READY");
+  const std::string file = folder.path("idle.luaspy"), first = fmt::format(" ({})", running.pid());
+  const Finished recorded = luaspy({"record", "--idle", "-d", "1", "-r", "100", "--max-stopped", "100", "-o", file,
+                                    "--pid", std::to_string(running.pid())});
+  INFO(recorded.err);
+  REQUIRE(recorded.status == 0);
+  CHECK(std::regex_search(recorded.err,
+                          std::regex("\n  1 of 5 threads was only seen asleep, at \\d+ ticks, and left out: "
+                                     "--all-threads shows them\n  by thread: \\S+ ran \\d+\\.\\d %")));
+  CHECK(recorded.err.find("--idle makes it one") == std::string::npos);
+  const auto first_thread = [&](const Words& options) {
+    const Finished folded = luaspy(Words{"report", file, "--threads", "-f", "folded", "-o", "-"} + options);
+    std::int64_t samples = 0;
+    for (const FoldedStack& stack : parse_folded(folded.out))
+      samples += stack.frames.front().ends_with(first) ? stack.count : 0;
+    return samples;
+  };
+  CHECK(first_thread({}) == 0);
+  CHECK(first_thread({"--all-threads"}) >= 50);
+  CHECK(first_thread({"--thread", std::to_string(running.pid())}) >= 50);  // there is no other
+  const Finished by_thread = luaspy({"report", file, "--by-thread"});
+  INFO(by_thread.out);
+  CHECK(std::regex_search(by_thread.out, std::regex(" \\d+ \\S+: ran \\d+\\.\\d %, ")));
+  CHECK(by_thread.out.find(fmt::format(" {} ", running.pid())) == std::string::npos);
+}
+
 TEST_CASE("record --threads gives every thread its own root", "[threads]") {
   const std::string version = source_version(GENERATE(from_range(versions)));
   const Folder folder;

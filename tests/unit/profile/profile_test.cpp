@@ -377,4 +377,31 @@ TEST_CASE("functions without own cost: Lua first, native ones last", "[unit]") {
   CHECK(names == std::vector<std::string>{"memcpy", "render", "handle", "main", "server+0x51340"});
 }
 
+TEST_CASE("threads that were only seen asleep are left out beside others", "[unit]") {
+  const ThreadInfo busy = {1, "busy"}, sleeper = {2, "sleeper"}, waiter = {3, "waiter"};
+  const auto asleep = [](FramedSample sample) {
+    sample.state = Sample::State::sleeping, sample.vm_state = VmState::none;
+    return sample;
+  };
+  Profile profile;
+  Adder add(profile);
+  FramedSample waiting = sample_of(stack_of(1, 3));
+  waiting.state = Sample::State::waiting;
+  for (int i = 0; i < 3; ++i) add(sleeper, asleep(sample_of(stack_of(1, 1))));
+  profile.leave_out_sleepers();
+  CHECK(profile.samples() == 3);  // there is nothing else
+  add(busy, sample_of(stack_of(1, 2))), add(busy, asleep(sample_of(stack_of(2, 2)))), add(waiter, waiting);
+  profile.leave_out_sleepers();
+  CHECK(profile.samples() == 3);
+  CHECK(profile.weight() == 30);
+  CHECK(profile.quality().stacks == 3);
+  CHECK((profile.samples_in(VmState::none) == 1 && profile.samples_in(VmState::interpreting) == 2));
+  CHECK((profile.idle() == 3 && profile.sleepers().threads == 1 && profile.sleepers().ticks == 3));
+  CHECK(profile.stack_counts(0).empty());
+  CHECK(runs(profile.timeline(0)).empty());
+  CHECK(runs(profile.timeline(1)).size() == 2);
+  profile.leave_out_sleepers();
+  CHECK(profile.sleepers().threads == 1);  // once
+}
+
 }  // namespace luaspy
