@@ -89,7 +89,7 @@ ClassNumber ObjectClasses::number(Node node) {
     }
     case ObjectType::prototype: {
       const std::optional<FunctionPlace> place = analysis_.lua().place(analysis_.memory(), object.address);
-      return named(object.type, "code of " + (place ? chunk_name(place->source) : "?"));
+      return named(object.type, "code of " + (place ? names_.chunk_of(object.address, *place) : "?"));
     }
     default:
       return named(object.type, std::string(luaspy::name(object.type)));

@@ -70,11 +70,15 @@ std::string ObjectNames::text(const HeapObject& object, ValueText& values) {
       return values.text({Value::Type::cdata, object.address});
     case ObjectType::prototype: {
       const std::optional<FunctionPlace> place = analysis_.lua().place(analysis_.memory(), object.address);
-      return place ? fmt::format("code of {}:{}", chunk_name(place->source), place->line_defined) : "code";
+      return place ? fmt::format("code of {}:{}", chunk_of(object.address, *place), place->line_defined) : "code";
     }
     default:
       return std::string(name(object.type));
   }
+}
+
+std::string ObjectNames::chunk_of(Address proto, const FunctionPlace& place) {
+  return names_.chunk_of({analysis_.lua(), analysis_.global_state(), analysis_.memory()}, proto, place);
 }
 
 std::string ObjectNames::text(const HeapObject& object) { return text(object, values_); }

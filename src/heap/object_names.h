@@ -53,6 +53,8 @@ class ObjectNames {
   // "push (app.lua:3)", "string.gsub [C]"; "(app.lua:3)" if the function has no name where programs
   // keep such.
   std::string function_name(Address closure);
+  // The chunk of a function's code that was defined at this place, as frames call it.
+  std::string chunk_of(Address proto, const FunctionPlace& place);
   // The function that a coroutine began with; empty if it is not known.
   std::string began_with(Address L);
 

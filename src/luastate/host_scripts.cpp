@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/page_cache.h"
 #include "luastate/strings.h"
@@ -64,6 +65,18 @@ const std::string& HostScripts::chunk_of(const Lua& lua, const Memory& memory, A
   return *chunk;
 }
 
+const std::string& HostScripts::chunk_of_any(const Lua& lua, const Memory& memory, Address G,
+                                             const Prototype& prototype, std::uint64_t mark) {
+  if (const std::string& chunk = chunk_of(lua, memory, G, prototype, mark); !chunk.empty()) return chunk;
+  if (std::exchange(has_all_nested_, true)) return not_known;
+  auto left = static_cast<int>(most_nested);
+  for (const auto& [proto, known] : scripts_) {
+    if (const std::optional<Prototype> whole = lua.prototype(memory, proto))
+      add_functions_in(lua, memory, *whole, known.chunk, left);
+  }
+  return known_chunk_of(prototype.address, mark);
+}
+
 void HostScripts::add_functions_in(const Lua& lua, const Memory& memory, const Prototype& prototype,
                                    const std::string& chunk, int& left) {
   for (const Address child : prototype.children) {
@@ -78,6 +91,7 @@ void HostScripts::add_functions_in(const Lua& lua, const Memory& memory, const P
 
 void HostScripts::read(const Lua& lua, const Memory& memory, Address G) {
   scripts_.clear();
+  has_all_nested_ = false;
   const PageCache pages(memory);
   const std::optional<TableForm> form = lua.find_table_form(pages, G);
   const std::optional<Value> registry = lua.read_value(pages, lua.registry_slot(G));

@@ -23,6 +23,9 @@ class HostScripts {
   // registry again where it does not know the function, in no more than 1 % of the time; never in a stop.
   const std::string& chunk_of(const Lua& lua, const Memory& memory, Address G, const Prototype& prototype,
                               std::uint64_t mark);
+  // The same of any function, also of one in a script that was not asked for: that takes a look at all scripts.
+  const std::string& chunk_of_any(const Lua& lua, const Memory& memory, Address G, const Prototype& prototype,
+                                  std::uint64_t mark);
   // The same, of what was read before.
   const std::string& known_chunk_of(Address proto, std::uint64_t mark) const;
 
@@ -38,6 +41,7 @@ class HostScripts {
 
   std::unordered_map<Address, Known> scripts_;  // by Proto: those of the registry and of the globals, as read last
   std::unordered_map<Address, Known> nested_;   // by Proto: the functions in scripts that were asked for
+  bool has_all_nested_ = false;                 // of scripts_
   Clock::time_point read_at_{};                 // the end of the last reading
   Clock::duration read_for_{};
 };

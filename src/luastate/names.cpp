@@ -208,6 +208,16 @@ void Names::name_script(const Context& context, Entry& entry) {
   entry.may_be_script = false;
 }
 
+std::string Names::chunk_of(const Context& context, Address proto, const FunctionPlace& place) {
+  if (!is_host_script(place.source)) return chunk_name(place.source);
+  const std::uint64_t mark = context.lua.mark(memory_, proto);
+  const std::optional<Prototype> prototype = context.lua.prototype(memory_, proto);
+  if (!prototype || mark == 0) return chunk_name(place.source);
+  const std::string& chunk = stands_still_ ? scripts_.known_chunk_of(proto, mark)
+                                           : scripts_.chunk_of_any(context.lua, memory_, context.G, *prototype, mark);
+  return chunk.empty() ? chunk_name(place.source) : chunk;
+}
+
 // `what`: a function or a name that loaded_ has.
 template <typename Make>
 Names::OwnName Names::loaded_word(const void* what, Make make) {

@@ -103,6 +103,9 @@ class Names {
   // if it is not there.
   std::string loaded_name(const Context& context, Address key_or_proto);
 
+  // The chunk of a Lua function that was defined at this place, as frames call it.
+  std::string chunk_of(const Context& context, Address proto, const FunctionPlace& place);
+
   // Reads package.loaded now, which takes milliseconds. Needed only before stand_still(true): else
   // it is read when a function is asked for that is not known.
   void read_loaded(const Lua& lua, Address G) { loaded_.read(lua, memory_, G); }

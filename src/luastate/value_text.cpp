@@ -181,7 +181,7 @@ std::string ValueText::c_function_text(Address key, Address shown) {
 std::string ValueText::proto_text(Address proto) {
   const std::optional<FunctionPlace> place = lua_.place(memory_, proto);
   if (!place) return "function ?";
-  const std::string file = chunk_name(place->source);
+  const std::string file = names_.chunk_of({lua_, G_, memory_}, proto, *place);
   const bool is_main = place->is_main;
   if (is_main || place->line_defined != 0)
     return describe({Frame::Kind::lua, is_main ? "main chunk" : "function", file, place->line_defined}, false);

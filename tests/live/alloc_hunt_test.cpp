@@ -110,6 +110,11 @@ TEST_CASE("scripts of redis are told apart by the start of their SHA-1", "[hosts
     all += samples["main chunk (" + chunk + ")"];
   }
   CHECK(samples["main chunk (user_script)"] * 20 <= all);  // before the registry was read
+  const Finished heap = luaspy({"heap", "--pid", pid, "--lines", "200"});
+  INFO(heap.out);
+  CHECK(heap.out.find("code of user_script f_" + shas.front()) != std::string::npos);
+  CHECK(heap.out.find("(user_script f_" + shas.front()) != std::string::npos);
+  CHECK(!std::regex_search(heap.out, std::regex("user_script(:|\\)| *\n)")));
   const Finished locals = luaspy({"dump", "--pid", pid, "--locals"});
   CHECK(locals.out.find(" (user_script f_") != std::string::npos);
 }
