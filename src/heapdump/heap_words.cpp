@@ -7,6 +7,17 @@
 #include "profile/amount_text.h"
 
 namespace luaspy {
+namespace {
+
+constexpr std::string_view function_word = "function", main_chunk = "main chunk";
+
+// "function (a.lua:3)", "function string.gsub [C]", "main chunk (a.lua)"; "" if the name does not begin so.
+std::string_view function_word_of(std::string_view name, ObjectType type) {
+  if (type != ObjectType::lua_function && type != ObjectType::c_function) return "";
+  return name.starts_with(function_word) ? function_word : name.starts_with(main_chunk) ? main_chunk : "";
+}
+
+}  // namespace
 
 std::string size_text(std::uint64_t bytes) { return amount_text(static_cast<std::int64_t>(bytes), Unit::bytes); }
 
@@ -29,14 +40,17 @@ std::string part_text(double part) { return fmt::format("{:.{}f} %", 100 * part,
 std::string objects_text(const ObjectClass& its, std::int64_t count) {
   const std::string_view type = name(its.type);
   if (its.name == type) return counted(count, type);
-  // "coroutine of …", "function …" begin with what they are.
+  if (const std::string_view word = function_word_of(its.name, its.type); !word.empty())
+    return counted(count, word) + its.name.substr(word.size());
+  // "coroutine of …" begins with what it is.
   if (its.name.starts_with(type)) return counted(count, type) + its.name.substr(type.size());
   return fmt::format("{} {}", counted(count, type), its.name);
 }
 
 std::string class_text(std::string_view of_class, ObjectType type) {
-  return of_class.find(name(type)) != std::string_view::npos ? std::string(of_class)
-                                                             : fmt::format("{} ({})", of_class, name(type));
+  const bool says_type = of_class.find(name(type)) != std::string_view::npos ||
+                         !function_word_of(of_class, type).empty();
+  return says_type ? std::string(of_class) : fmt::format("{} ({})", of_class, name(type));
 }
 
 std::string totals_text(const HeapAnalysis& analysis) {
