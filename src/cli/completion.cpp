@@ -11,11 +11,14 @@ namespace {
 
 bool takes_command(const UsageCommand& command) { return command.words.find("-- COMMAND") != std::string::npos; }
 bool is_file(std::string_view value) { return value == "FILE"; }
-// The values that can be listed: all that there are, or of an object the names that every Lua has.
-std::vector<std::string> values_of(const UsageOption& option) {
-  if (option.value.starts_with("OBJECT")) return {"globals", "package.loaded", "registry"};
-  return option.choices;
-}
+// Of a heap, what every Lua has is listed, and what a snapshot has that is on the command line. A process is not asked:
+// a key that completes may not stop it.
+bool is_object(std::string_view value) { return value.starts_with("OBJECT"); }
+bool is_of_heap(std::string_view value) { return is_object(value) || value == "CLASS"; }
+constexpr std::string_view roots = "globals package.loaded registry";
+// From the report of a snapshot: "#3" and the class, "0x5578c0" and the object.
+constexpr std::string_view
+    listing = R"(sed -nE 's/^.* (#[0-9]+)  (.*)$/\1\t\2/p; s/^ .*  (.*) at (0x[0-9a-f]+)$/\2\t\1/p')";
 bool takes_files(const UsageCommand& command) { return command.words.find("FILE") != std::string::npos; }
 
 std::vector<std::string> spellings(const UsageOption& option) {
@@ -44,8 +47,11 @@ std::string bash(const Usage& usage) {
         const std::string_view answer = is_file(option.value)
                                             ? "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$current\"))"
                                             : "COMPREPLY=()";
-        const std::vector<std::string> listed = values_of(option);
-        if (listed.empty()) values += fmt::format("    {}:{}) {}; return ;;\n", command.name, word, answer);
+        const std::vector<std::string>& listed = option.choices;
+        if (is_of_heap(option.value))
+          values += fmt::format("    {}:{}) _luaspy_heap '{}'; return ;;\n", command.name, word,
+                                is_object(option.value) ? roots : "");
+        else if (listed.empty()) values += fmt::format("    {}:{}) {}; return ;;\n", command.name, word, answer);
         else
           values += fmt::format("    {}:{}) COMPREPLY=($(compgen -W '{}' -- \"$current\")); return ;;\n", command.name,
                                 word, fmt::join(listed, " "));
@@ -55,6 +61,21 @@ std::string bash(const Usage& usage) {
                          takes_files(command) ? "yes" : "");
   }
   return fmt::format(R"sh(# bash completion for luaspy
+_luaspy_heap() {{
+  local word file= id text start="${{current//\\/}}"
+  start="${{start#[\'\"]}}"
+  COMPREPLY=($(compgen -W "$1" -- "$current"))
+  for word in "${{COMP_WORDS[@]}}"; do case "$word" in *.luaheap) [ -f "$word" ] && file="$word" ;; esac; done
+  [ -n "$file" ] && [ -n "$(find "$file" -size -64M)" ] || return
+  while IFS=$'\t' read -r id text; do
+    case "$id" in
+      '#'*) case "$text" in *[:=]*) ;; *) id="$text" ;; esac ;;
+      *) [ -n "$1" ] || continue ;;
+    esac
+    [[ "$id" == "$start"* ]] || continue
+    case "$current" in [\'\"]*) COMPREPLY+=("$id") ;; *) COMPREPLY+=("$(printf %q "$id")") ;; esac
+  done < <(luaspy heap "$file" 2>/dev/null | {})
+}}
 _luaspy() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" command="${{COMP_WORDS[1]}}" options= files= i
   COMPREPLY=()
@@ -77,7 +98,7 @@ _luaspy() {{
 }}
 complete -F _luaspy luaspy
 )sh",
-                     fmt::join(names, " "), values, cases);
+                     listing, fmt::join(names, " "), values, cases);
 }
 
 // In a description of _arguments, brackets end it and colons separate.
@@ -99,8 +120,8 @@ std::string zsh(const Usage& usage) {
       std::string value;
       if (!option.value.empty()) {
         value = fmt::format(":{}:", zsh_text(option.value));
-        if (const auto listed = values_of(option); !listed.empty())
-          value += fmt::format("({})", fmt::join(listed, " "));
+        if (is_of_heap(option.value)) value += is_object(option.value) ? "_luaspy_objects" : "_luaspy_classes";
+        else if (!option.choices.empty()) value += fmt::format("({})", fmt::join(option.choices, " "));
         else if (is_file(option.value)) value += "_files";
       }
       for (const std::string& word : spellings(option))
@@ -113,6 +134,17 @@ std::string zsh(const Usage& usage) {
     cases += "\n      ;;\n";
   }
   return fmt::format(R"sh(#compdef luaspy
+_luaspy_heap() {{
+  local -a found files
+  local line
+  for line in $words; do [[ $line == *.luaheap && -f $line ]] && files=($line(NLm-64)); done
+  (( $#files )) && for line in ${{(f)"$(luaspy heap $files 2>/dev/null | {})"}}; do
+    [[ $line == ${{~1}}* ]] && found+=("${{line%%$'\t'*}}:${{${{line#*$'\t'}}//:/\\:}}")
+  done
+  _describe 'class or object' found
+}}
+_luaspy_classes() {{ _luaspy_heap '[#]' }}
+_luaspy_objects() {{ compadd {}; _luaspy_heap '' }}
 _luaspy() {{
   local -a commands
   commands=(
@@ -130,11 +162,19 @@ _luaspy() {{
 }}
 if [ "$funcstack[1]" = _luaspy ]; then _luaspy "$@"; else compdef _luaspy luaspy; fi
 )sh",
-                     commands, cases);
+                     listing, roots, commands, cases);
 }
 
 std::string fish(const Usage& usage) {
-  std::string text = "# fish completion for luaspy\ncomplete -c luaspy -f\n";
+  std::string text = fmt::format(R"sh(# fish completion for luaspy
+function __luaspy_heap
+  for file in (string match -- '*.luaheap' (commandline -opc))
+    test -f $file; and test -n "$(find $file -size -64M)"; and luaspy heap $file 2>/dev/null | {} | string match -r -- $argv[1]
+  end
+end
+complete -c luaspy -f
+)sh",
+                                 listing);
   for (const UsageCommand& command : usage.commands) {
     text += fmt::format("complete -c luaspy -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
                         quotable(command.description));
@@ -143,8 +183,9 @@ std::string fish(const Usage& usage) {
       text += with;
       if (!option.letter.empty()) text += " -s " + option.letter;
       if (!option.word.empty()) text += " -l " + option.word;
-      if (const auto listed = values_of(option); !listed.empty())
-        text += fmt::format(" -x -a '{}'", fmt::join(listed, " "));
+      if (is_object(option.value)) text += fmt::format(" -x -a '{} (__luaspy_heap .+)'", roots);
+      else if (is_of_heap(option.value)) text += " -x -a '(__luaspy_heap \"^#.+\")'";
+      else if (!option.choices.empty()) text += fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
       else if (!option.value.empty()) text += is_file(option.value) ? " -r -F" : " -x";
       text += fmt::format(" -d '{}'\n", quotable(option.description));
     }
