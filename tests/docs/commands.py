@@ -5,7 +5,7 @@
 
 A command line is a line of a block of code, or of the examples of --help, that begins with `luaspy`; what follows `#`, or in
 --help two blanks, says what it is for. Each is run in a PID namespace and in a folder with what the lines name: my.lua in Debian's
-lua5.4 as process 1234, nginx with two workers, redis-server in a script, and files. It has to end with status 0, and to print
+lua5.4 as process 1234, nginx with two workers, redis-server and Neovim in a script, and files. It has to end with status 0, and to print
 something or write its file. What records for long is ended by Ctrl-C, as people end it; what needs a terminal has one, in which q is
 pressed.
 """
@@ -30,7 +30,7 @@ import time
 PID = 1234
 LIMIT = 60           # seconds for one command
 ENOUGH = 1.5         # seconds, after which a recording of a given duration is ended
-LUA, REDIS, NGINX = "debian-lua5.4-bookworm", "redis", "nginx"
+LUA, REDIS, NGINX, NEOVIM = "debian-lua5.4-bookworm", "redis", "nginx", "neovim"
 
 MY_LUA = """
 -- Objects of a class, and functions with these names, which the examples ask for.
@@ -132,6 +132,8 @@ class Place:
             self.start_nginx()
         if any("redis" in line for line in lines):
             self.start_redis()
+        if any("nvim" in line for line in lines):
+            self.start_neovim()
 
     def start_nginx(self):
         nginx = target(self.targets, NGINX)
@@ -145,6 +147,11 @@ class Place:
         os.chdir(self.folder)   # the path of a socket is short
         self.connection.connect("redis")
         self.connection.sendall(b"EVAL \"local x = 0 while true do x = x + 1 end\" 0\r\n")
+
+    def start_neovim(self):
+        (self.folder / "busy.lua").write_text("io.write('READY\\n') io.flush() local function redraw() vim.fn.sort(vim.fn.range(2000)) end while true do redraw() end")
+        environment, *nvim = target(self.targets, NEOVIM)   # "/usr/bin/env", and what it sets
+        self.start([environment, f"HOME={self.folder}", f"XDG_STATE_HOME={self.folder}", *nvim, "--headless", "-u", "NONE", "-i", "NONE", "-n", "-S", "busy.lua"])
 
     def make_files(self):
         def run(*words):
