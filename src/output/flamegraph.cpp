@@ -162,10 +162,15 @@ Facts facts_of(const Profile& profile) {
       "Recorded",
       fmt::format("{:%Y-%m-%d %H:%M} UTC{}{}, by luaspy {}", fmt::gmtime(static_cast<std::time_t>(about.started_s)),
                   duration_text(seconds), about.complete ? "" : ", until it was cut off", about.luaspy));
-  facts.emplace_back("Samples",
-                     fmt::format("{} of {} thread{}{}", profile.samples(), profile.threads().size(),
-                                 profile.threads().size() == 1 ? "" : "s",
-                                 profile.idle() == 0 ? "" : "; asleep at " + count_of(profile.idle(), "tick")));
+  const auto& [sleepers, sleepers_ticks] = profile.sleepers();
+  const std::int64_t idle = profile.idle() - sleepers_ticks;
+  facts.emplace_back(
+      "Samples",
+      fmt::format("{} of {} thread{}{}{}", profile.samples(), profile.threads().size(),
+                  profile.threads().size() == 1 ? "" : "s", idle == 0 ? "" : "; asleep at " + count_of(idle, "tick"),
+                  sleepers == 0 ? ""
+                                : fmt::format("; {} only seen asleep, at {}, and left out",
+                                              count_of(sleepers, "thread"), count_of(sleepers_ticks, "tick"))));
   if (about.unit != Unit::nanoseconds) facts.emplace_back("Total", amount_text(profile.weight(), about.unit));
   if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())
     facts.emplace_back("Lua heap", heap);

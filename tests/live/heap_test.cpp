@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <regex>
 #include <sstream>
 
@@ -206,6 +208,59 @@ TEST_CASE("what heap prints of an object or a class can be given back", "[heap]"
   // LuaJIT's stack or trace may still have one of them.
   CHECK(std::regex_search(
       grown, std::regex("^sessions\\[…\\]\\.log \\((199|200)\\) got \\+(199|200) \\{fresh\\} \\(table\\): \\+")));
+}
+
+// What each shell offers at the end of these words, in a folder with the snapshot and with luaspy in its path.
+TEST_CASE("shells complete the classes and objects of a snapshot, and ask no process", "[heap]") {
+  const Folder folder;
+  Running program(
+      lua({"-e",
+           "cache = {} for i = 1, 500 do cache[i] = {body = i, id = i} end print('READY') io.stdout:flush() "
+           "io.read()"}));
+  program.read_until("READY");
+  std::filesystem::create_symlink(LUASPY_PROGRAM, folder.path("luaspy"));
+  const std::string pid = std::to_string(program.pid());
+  REQUIRE(luaspy({"heap", "-o", folder.path("now.luaheap"), "--pid", pid}).status == 0);
+  const auto in = [&](const Words& shell, const std::string& script, const Words& words) {
+    return run(Words{"env", "-C", folder.path(), "HOME=" + folder.path(), "LC_ALL=C.UTF-8",
+                     fmt::format("PATH={}:{}", folder.path(), std::getenv("PATH"))} +
+               shell + Words{"-c", script} + words)
+        .out;
+  };
+  const auto bash = [&](const Words& words) {
+    return in({"bash"},
+              "source <(luaspy completion bash); COMP_WORDS=(luaspy heap \"$@\") COMP_CWORD=$(($# + 1)); _luaspy; "
+              "printf '%s|' \"${COMPREPLY[@]}\"",
+              Words{"bash"} + words);
+  };
+  const std::string objects = luaspy({"heap", folder.path("now.luaheap")}).out;
+  std::smatch cache;
+  REQUIRE(std::regex_search(objects, cache, std::regex("  cache = .* at (0x[0-9a-f]+)\n")));
+  const std::string address = cache[1];
+  CHECK(bash({"now.luaheap", "--class", "{b"}).starts_with("\\{body\\,\\ id\\}\\ \\(table\\)|"));
+  CHECK(bash({"now.luaheap", "--class", "'{b"}).starts_with("{body, id} (table)|"));
+  CHECK(bash({"now.luaheap", "--object", address.substr(0, address.size() - 1)}).find(address + "|") !=
+        std::string::npos);
+  CHECK(bash({"now.luaheap", "--object", "pack"}) == "package.loaded|");
+  CHECK(bash({"--pid", pid, "--class", ""}) == "|");
+  const auto fish = [&](const std::string& line) {
+    return in({"fish", "--no-config"}, "luaspy completion fish | source; complete -C $argv[1]", {line});
+  };
+  CHECK(fish("luaspy heap now.luaheap --object ").find(address + "\tcache = ") != std::string::npos);
+  CHECK(fish("luaspy heap now.luaheap --class ").find("\t{body, id} (table)\n") != std::string::npos);
+  CHECK(fish("luaspy heap now.luaheap --class ").find("0x") == std::string::npos);
+  // zsh completes in its line editor only: in a terminal, where a key shows the line.
+  const std::string line = in(
+      {"zsh", "-f"},
+      "luaspy completion zsh > luaspy.zsh; zmodload zsh/zpty; zpty terminal zsh -f -i; zpty -w terminal \"show() { zle "
+      "-I; "
+      "print -r -- \\\"LINE<\\$BUFFER>\\\"; }; zle -N show; bindkey '^G' show; autoload -U compinit; compinit -u -D; "
+      "source "
+      "luaspy.zsh; PROMPT=READY'>'\"; zpty -r terminal seen '*READY>*'; zpty -w -n terminal \"luaspy heap now.luaheap "
+      "--object $1\"$'\\t\\C-g'; zpty -r terminal seen '*LINE<*>*'; print -r -- \"${${seen##*LINE<}%%>*}\"; zpty -d "
+      "terminal",
+      {"zsh", address.substr(0, address.size() - 1)});
+  CHECK(line == "luaspy heap now.luaheap --object " + address + " \n");
 }
 
 TEST_CASE("what holds a tenth is named, and lists and trees by their first object", "[heap]") {
