@@ -146,8 +146,9 @@ constexpr std::string_view name(Unit unit) {
 
 // When a tick was, and what each of its samples stands for.
 struct Tick {
-  std::int64_t at_ns = 0;   // since the recording began
-  std::int64_t weight = 0;  // in the profile's unit; nanoseconds: since the tick before
+  std::int64_t at_ns = 0;    // since the recording began
+  std::int64_t weight = 0;   // in the profile's unit; nanoseconds: since the tick before
+  std::int64_t samples = 1;  // a file that only counts says how many were alike: the weight is that of all of them
 };
 
 // What a sample says of its thread besides the stack. Profiles count samples apart that differ in it. A new fact is a

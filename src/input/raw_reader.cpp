@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "base/text.h"
 #include "input/page_recording.h"
 #include "input/raw_fields.h"
-#include "profile/profile_builder.h"
+#include "input/recording_part.h"
 #include "profile/raw_format.h"
 
 namespace luaspy {
@@ -27,12 +26,7 @@ class RawReader {
  public:
   RawReader(std::uint8_t version, const ViewOptions& shape, const RawWindow& window, bool keeps_order,
             RawEvents* events)
-      : version_(version),
-        window_(window),
-        events_(events),
-        mode_(shape.mode),
-        built_(tables_, shape, keeps_order),
-        built_of_allocations_(tables_, shape, false) {}
+      : version_(version), part_(shape, window, keeps_order, events) {}
 
   // False if the block is damaged (the records before the damage count), or if refused() says why
   // it cannot be read.
@@ -47,50 +41,13 @@ class RawReader {
 
   const std::optional<Error>& refused() const { return refused_; }
 
-  Profile finish(bool whole) {
-    begin_window();
-    built_.finish();
-    Metadata& about = profile_.about;
-    about.duration_ns = std::max(about.duration_ns, tick_.at_ns);
-    if (!about.complete || !whole || about.ticks == 0) about.ticks += ticks_;
-    about.sampled_ns = std::min(about.sampled_ns, about.duration_ns);
-    if (takes_allocations_) {
-      about.ticks = std::exchange(about.allocations, 0);
-      about.sampled_ns = about.duration_ns - about.looked_ns();
-    }
-    if (window_.from_ns > 0 || window_.to_ns) {
-      // The file does not list ticks at which all threads slept: they are assumed to be evenly
-      // distributed.
-      const std::int64_t all_ns = about.duration_ns;
-      about.duration_ns = std::max<std::int64_t>(std::min(window_.to_ns.value_or(all_ns), all_ns) - window_.from_ns, 0);
-      about.cpu = {.system_share = about.cpu.system_share};  // the rest is of the whole recording
-      about.sampled_cpu_ns = 0;
-      if (all_ns > 0) {
-        const double part = static_cast<double>(about.duration_ns) / static_cast<double>(all_ns);
-        for (std::int64_t* const number : {&about.ticks, &about.sampled_ns, &about.allocations})
-          *number = static_cast<std::int64_t>(std::llround(static_cast<double>(*number) * part));
-      }
-    }
-    about.complete = about.complete && whole;
-    if (about.mode != name(Mode::native)) about.mode = name(mode_);
-    profile_.charge_pauses();
-    if (events() != nullptr) events_->end(profile_);
-    return std::move(profile_);
-  }
+  Profile finish(bool whole) { return part_.finish(whole); }
 
  private:
   struct KnownThread {
     ThreadId id{};
-    bool asked_for = false;
     std::int16_t cpu = -1;
     Quality quality, of_allocations;
-  };
-  // A global_State. What was before the window is shown at its beginning.
-  struct KnownHeap {
-    HeapChanges::State state;
-    std::optional<std::uint32_t> index;  // in the profile
-    std::optional<HeapChange> before;
-    std::int64_t bytes = 0;
   };
 
   bool read_record(std::uint64_t type, std::string_view body) {
@@ -132,7 +89,7 @@ class RawReader {
   bool read_about(Fields fields) {
     const std::string_view key = fields.text(), value = fields.text();
     if (!fields.good()) return false;
-    Metadata& about = profile_.about;
+    Metadata& about = part_.about();
     const auto number = [&value] {
       std::int64_t result = 0;
       std::from_chars(value.data(), value.data() + value.size(), result);
@@ -146,7 +103,7 @@ class RawReader {
     else if (key == "pid") about.pid = number();
     else if (key == "started_s") about.started_s = std::min(number(), last_second);
     else if (key == "duration_ns") about.duration_ns = number();
-    else if (key == "ticks") about.ticks = number(), ticks_ = 0;
+    else if (key == "ticks") about.ticks = number(), part_.forget_ticks();
     else if (key == "allocations") about.allocations = number();
     else if (key == "sampled_ns") about.sampled_ns = number();
     else if (key == "complete") about.complete = number() != 0;
@@ -171,13 +128,13 @@ class RawReader {
     for (std::size_t i = 0; i < unit_count; ++i) {
       if (name(static_cast<Unit>(i)) != value) continue;
       unit_ = static_cast<Unit>(i);
-      takes_allocations_ = window_.allocations && unit_ == Unit::nanoseconds;
-      profile_.about.unit = takes_allocations_ ? *window_.allocations : unit_;
+      part_.count(unit_);
       return unit_known_ = true;
     }
-    refused_ = Error{Cause::unsupported,
-                     fmt::format("This raw recording counts {}; this luaspy knows nanoseconds, bytes and objects.",
-                                 printable(value))};
+    refused_ = Error{
+        Cause::unsupported,
+        fmt::format("This raw recording counts {}; this luaspy knows nanoseconds, bytes and objects.",
+                    printable(value))};
     return false;
   }
 
@@ -189,10 +146,11 @@ class RawReader {
   }
 
   void read_luas(std::string_view lines) {
-    profile_.about.luas.clear();
+    std::vector<std::string>& luas = part_.about().luas;
+    luas.clear();
     while (!lines.empty()) {
       const std::string_view line = lines.substr(0, lines.find('\n'));
-      profile_.about.luas.push_back(printable(line));
+      luas.push_back(printable(line));
       lines.remove_prefix(std::min(line.size() + 1, lines.size()));
     }
   }
@@ -223,14 +181,14 @@ class RawReader {
     if (part > static_cast<std::uint64_t>(Frame::Part::start)) return false;
     frame.part = static_cast<Frame::Part>(part);
     if (!fields.good() || !has_room_for(name.size() + file.size())) return false;
-    frames_.push_back(tables_.stacks.intern(frame));
+    frames_.push_back(part_.tables().stacks.intern(frame));
     return true;
   }
 
   bool read_stack(Fields fields) {
     const std::uint32_t outer = fields.index(nodes_.size()), frame = fields.index(frames_.size());
     if (!fields.good()) return false;
-    nodes_.push_back(tables_.stacks.intern({nodes_[outer], frames_[frame]}));
+    nodes_.push_back(part_.tables().stacks.intern({nodes_[outer], frames_[frame]}));
     return true;
   }
 
@@ -243,23 +201,14 @@ class RawReader {
     if (!fields.empty()) thread.started = fields.signed_number();
     if (!fields.good() || threads_.size() == most_threads || !has_room_for(thread.name.size() + thread.process.size()))
       return false;
-    KnownThread& known = threads_.emplace_back();
-    known.id = tables_.threads.intern(thread);
-    known.asked_for = window_.thread.empty() || thread.name.find(window_.thread) != std::string::npos ||
-                      std::to_string(thread.tid) == window_.thread;
+    threads_.emplace_back().id = part_.thread(thread);
     return true;
   }
 
   bool read_tick(Fields fields) {
     const std::int64_t passed = fields.signed_number();
-    tick_.weight = fields.empty() ? passed : fields.signed_number();
-    if (!fields.good() || static_cast<std::uint64_t>(tick_.at_ns + passed) > any_number) return false;
-    tick_.at_ns += passed;
-    // In bytes and objects, samples of one tick have different weights, and each has its own tick
-    // record.
-    ticks_ += passed != 0 || unit_ == Unit::nanoseconds;
-    if (events_ != nullptr && is_in_window()) begin_window();  // events come in the order of time
-    return true;
+    const std::int64_t weight = fields.empty() ? passed : fields.signed_number();
+    return fields.good() && part_.tick(passed, weight);
   }
 
   bool read_sample(Fields fields) {
@@ -274,7 +223,6 @@ class RawReader {
     facts.vm_state = static_cast<VmState>(vm_state);
     if (has_loss) facts.loss = static_cast<Loss>(what);
     if ((flags & raw::has_stop) != 0) facts.stopped_ns = fields.signed_number();
-    if (!add_up(facts.stopped_ns) || !add_up(tick_.weight)) return false;
     KnownThread& known = threads_[thread];
     if ((flags & raw::has_quality) != 0) read_quality(fields, known.quality);
     if (!fields.empty() && fields.number() == raw::waits_for_cpu && facts.state == Sample::State::sleeping)
@@ -282,15 +230,10 @@ class RawReader {
     if (!fields.empty()) known.cpu = static_cast<std::int16_t>(fields.number(std::numeric_limits<std::int16_t>::max()));
     if (facts.state != Sample::State::sleeping) facts.cpu = known.cpu;
     if (!fields.good() || (has_loss && what == 0)) return false;
-    if (!has_loss) facts.quality = known.quality;
-    if (takes_allocations_ || !known.asked_for || !is_in_window()) return true;
-    if (!has_loss) {
-      facts.stack = nodes_[what], add(known, tick_, facts);
-      return true;
-    }
-    built_.lose(known.id, facts.loss, facts.stopped_ns);
-    if (events() != nullptr) events_->lost(known.id, of_window(tick_), facts.loss, facts.stopped_ns);
-    return true;
+    if (has_loss) return part_.lost(known.id, facts.loss, facts.stopped_ns);
+    facts.quality = known.quality;
+    facts.stack = nodes_[what];
+    return part_.sample(known.id, facts);
   }
 
   static void read_quality(Fields& fields, Quality& quality) {
@@ -304,8 +247,7 @@ class RawReader {
     const std::uint32_t stack = fields.index(nodes_.size());
     const std::int64_t passed = fields.signed_number(), bytes = fields.signed_number(),
                        objects = fields.signed_number();
-    if (!fields.good() || vm_state >= vm_state_count || static_cast<std::uint64_t>(tick_.at_ns + passed) > any_number)
-      return false;
+    if (!fields.good() || vm_state >= vm_state_count) return false;
     Sample facts;
     facts.vm_state = static_cast<VmState>(vm_state);
     if ((flags & raw::has_stop) != 0) facts.stopped_ns = fields.signed_number();
@@ -314,98 +256,41 @@ class RawReader {
     if (!fields.good()) return false;
     facts.quality = known.of_allocations;
     facts.stack = nodes_[stack];
-    const std::int64_t at_ns = tick_.at_ns + passed;
-    if (!takes_allocations_) {
-      if (known.asked_for && is_in_window(at_ns) && events() != nullptr &&
-          built_of_allocations_.add(known.id, {at_ns, bytes}, facts))
-        events_->allocation(known.id, at_ns - window_.from_ns, bytes, objects, facts);
-      return true;
-    }
-    const Tick tick = {at_ns, profile_.about.unit == Unit::objects ? objects : bytes};
-    if (!add_up(facts.stopped_ns) || !add_up(tick.weight)) return false;
-    if (known.asked_for && is_in_window(tick.at_ns)) add(known, tick, facts);
-    return true;
-  }
-
-  void add(const KnownThread& known, const Tick& at, const Sample& sample) {
-    const bool is_shown = built_.add(known.id, of_window(at), sample).has_value();
-    if (events() == nullptr) return;
-    if (is_shown) events_->sample(known.id, of_window(at), sample);
-    else events_->lost(known.id, of_window(at), Loss::left_out, sample.stopped_ns);
-  }
-  Tick of_window(const Tick& tick) const { return {tick.at_ns - window_.from_ns, tick.weight}; }
-
-  RawEvents* events() {
-    if (events_ != nullptr && !std::exchange(events_begun_, true)) events_->begin(tables_, unit_);
-    return events_;
+    return part_.allocation(known.id, passed, bytes, objects, facts);
   }
 
   bool read_loss(Fields fields) {
     const std::uint32_t loss = fields.index(loss_count);
     const int count = fields.small_number();
     if (!fields.good() || loss == 0) return false;
-    if (!counts()) return true;
-    profile_.add_loss(static_cast<Loss>(loss), count);
-    if (events() != nullptr) events_->loss(static_cast<Loss>(loss), count);
+    part_.loss(static_cast<Loss>(loss), count);
     return true;
   }
 
   bool read_idle(Fields fields) {
     const int count = fields.small_number();
-    if (!fields.good() || !counts()) return fields.good();
-    profile_.add_idle(count);
-    if (events() != nullptr) events_->idle(count);
-    return true;
+    if (fields.good()) part_.idle(count);
+    return fields.good();
   }
 
   bool read_waiting(Fields fields) {
     const int count = fields.small_number();
-    if (!fields.good() || !counts()) return fields.good();
-    profile_.add_waiting(count);
-    if (events() != nullptr) events_->waiting(count);
-    return true;
+    if (fields.good()) part_.waiting(count);
+    return fields.good();
   }
 
   bool read_state(Fields fields) {
-    KnownHeap known;
-    known.state.pid = fields.small_number();
-    known.state.G = fields.number();
-    if (!fields.good() || heaps_.size() == HeapChanges::most_states) return false;
-    heaps_.push_back(known);
-    return true;
+    const HeapChanges::State state = {fields.small_number(), fields.number()};
+    return fields.good() && part_.state(state);
   }
 
   bool read_heap(Fields fields) {
-    const std::uint32_t state = fields.index(heaps_.size());
+    const std::uint32_t state = fields.index(part_.heaps());
     const std::uint64_t flags = fields.number(), phase = flags & raw::phase_bits;
     const std::int64_t change = fields.signed_number();
     if (!fields.good() || phase >= collector_phase_count) return false;
-    KnownHeap& known = heaps_[state];
-    known.bytes += (flags & raw::has_shrunk) != 0 ? -change : change;
-    if (known.bytes < 0 || known.bytes > HeapReading::most_bytes) return false;
-    const HeapChange now = {state, known.bytes, static_cast<CollectorPhase>(phase), (flags & raw::has_collected) != 0};
-    if (tick_.at_ns < window_.from_ns) known.before = now;
-    else if (is_in_window()) begin_window(), add(known, tick_.at_ns - window_.from_ns, now);
-    return true;
-  }
-
-  // The heaps begin with the sizes that they had before.
-  void begin_window() {
-    for (KnownHeap& known : heaps_) {
-      if (!known.before) continue;
-      HeapChange before = *std::exchange(known.before, {});
-      before.collected = false;
-      if (before.bytes != 0) add(known, 0, before);
-    }
-  }
-  void add(KnownHeap& known, std::int64_t at_ns, HeapChange change) {
-    if (!known.index) {
-      known.index = profile_.heaps.add_state(known.state);
-      if (events() != nullptr) events_->state(known.state);
-    }
-    change.state = *known.index;
-    profile_.heaps.add(at_ns, change);
-    if (events() != nullptr) events_->heap({at_ns, 0}, change);
+    return part_.heap(state, (flags & raw::has_shrunk) != 0 ? -change : change, static_cast<CollectorPhase>(phase),
+                      (flags & raw::has_collected) != 0);
   }
 
   bool read_source(Fields fields) {
@@ -415,25 +300,14 @@ class RawReader {
     if (!fields.good() || text.size() > source_bytes_left_ || !has_room_for(sizeof(Profile::Source) + file.size()))
       return false;
     source_bytes_left_ -= text.size();
-    if (text.empty()) profile_.sources.erase(file);
-    else profile_.sources[file] = {std::string(text), (flags & raw::is_changed) != 0};
+    if (text.empty()) part_.sources().erase(file);
+    else part_.sources()[file] = {std::string(text), (flags & raw::is_changed) != 0};
     return true;
   }
 
-  // Rejects a file whose numbers would overflow the sum.
-  bool add_up(std::int64_t number) {
-    sum_ += number;
-    return static_cast<std::uint64_t>(sum_) <= any_number;
-  }
   // A few bytes in the file can refer to a long string: the result must not be much larger than the
   // file.
   bool has_room_for(std::size_t bytes) { return (text_bytes_ += bytes) <= most_text; }
-  bool is_in_window() const { return is_in_window(tick_.at_ns); }
-  bool is_in_window(std::int64_t at_ns) const {
-    return at_ns >= window_.from_ns && (!window_.to_ns || at_ns <= *window_.to_ns);
-  }
-  // What was counted at this tick is asked for.
-  bool counts() const { return !takes_allocations_ && is_in_window(); }
   const std::string& string(Fields& fields) {
     static const std::string none;
     const std::uint32_t index = fields.index(strings_.size());
@@ -442,27 +316,15 @@ class RawReader {
 
   std::uint8_t version_;
   Unit unit_ = Unit::nanoseconds;  // of the file
-  bool unit_known_ = false, takes_allocations_ = false;
+  bool unit_known_ = false;
   std::optional<Error> refused_;
-  const RawWindow& window_;
-  RawEvents* events_;  // or nullptr
-  bool events_begun_ = false;
+  RecordingPart part_;
   std::vector<std::string> strings_;
-  EventTables tables_;           // as recorded
   std::vector<FrameId> frames_;  // by number in the file
   std::vector<StackId> nodes_{empty_stack};
   std::vector<KnownThread> threads_;
-  std::vector<KnownHeap> heaps_;
   std::size_t text_bytes_ = 0;  // of strings, frames, threads and names of files
   std::size_t source_bytes_left_ = raw::most_source;
-  Tick tick_;
-  // ticks_: records of these since the last word about their number, of which a whole recording needs none. Several
-  // threads' records may be of one tick, so their number is not that of the ticks.
-  std::int64_t ticks_ = 0, sum_ = 0;  // sum_: of stop times and weights
-  Mode mode_;
-  ProfileBuilder built_;
-  ProfileBuilder built_of_allocations_;  // for `events_`: which of them --only and --ignore leave
-  Profile& profile_ = built_.profile();
 };
 
 std::uint32_t u32(const char* bytes) {

@@ -22,9 +22,9 @@ void Profile::add_lost(Loss loss, std::int64_t stopped_ns) {
 void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack) {
   if (facts.stopped_ns != 0) stops_.add(facts.stopped_ns);
   quality_ += facts.quality;
-  waiting_ += facts.state == Sample::State::waiting;
-  ++vm_states_[static_cast<std::size_t>(facts.vm_state)];
-  ++samples_;
+  if (facts.state == Sample::State::waiting) waiting_ += tick.samples;
+  vm_states_[static_cast<std::size_t>(facts.vm_state)] += tick.samples;
+  samples_ += tick.samples;
   Track& track = tracks_[thread];
   track.quality += facts.quality;
   ++track.vm_states[static_cast<std::size_t>(facts.vm_state)];
@@ -35,7 +35,7 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
     track.amount = &counts_[track.at];
   }
   const auto weight = static_cast<double>(tick.weight) * charged_;
-  *track.amount += {1, std::llround(weight), weight * weight};
+  *track.amount += {tick.samples, std::llround(weight), weight * weight / static_cast<double>(tick.samples)};
   last_ = track.at;
   if (!keeps_order_) return;
   // The duration of a sample of time is its weight; other samples are moments.
