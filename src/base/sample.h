@@ -136,11 +136,16 @@ constexpr Activity activity_of(VmState state) {
 }
 
 // What the weights of a profile count.
-enum class Unit : std::uint8_t { nanoseconds, bytes, objects };
-inline constexpr std::size_t unit_count = 3;
+enum class Unit : std::uint8_t {
+  nanoseconds,
+  bytes,
+  objects,
+  samples,  // of what is not known: files of other programs may only count
+};
+inline constexpr std::size_t unit_count = 4;
 
 constexpr std::string_view name(Unit unit) {
-  constexpr std::array<std::string_view, unit_count> names = {"nanoseconds", "bytes", "objects"};
+  constexpr std::array<std::string_view, unit_count> names = {"nanoseconds", "bytes", "objects", "samples"};
   return names[static_cast<std::size_t>(unit)];
 }
 

@@ -58,14 +58,14 @@ void add_report(CLI::App& app, ReportOptions& options) {
   report.footer(report_notes);
   CLI::Option* const file = report
                                 .add_option("file", options.files,
-                                            "What record wrote: pages or raw files, added up; - is standard input")
+                                            "What record or another profiler wrote, added up; - is standard input")
                                 ->option_text("FILE...");
   CLI::Option* const diff = report
                                 .add_option("--diff", options.diff, "What changed from BEFORE to AFTER, beyond chance")
                                 ->expected(2)
                                 ->option_text("BEFORE AFTER");
   file->excludes(diff);
-  add_output(report, options.output, options.format, "text");
+  add_output(report, options.output, options.format, "text", {"memprof", "sysprof"});
   std::vector<CLI::Option*> views = {
       report
           .add_option("--function", options.function,
@@ -106,6 +106,8 @@ void add_report(CLI::App& app, ReportOptions& options) {
       ->option_text("N%")
       ->needs(diff)
       ->excludes(report.get_option("--format"));
+  report.add_flag("--leak-only", options.leak_only, "Of a memprof stream: only what was not freed");
+  report.add_flag("--human-readable", options.human_readable, "With -f memprof: sizes in KiB, MiB and GiB");
   report.add_option("--unit", options.unit, "The allocations of a recording (record --alloc): bytes or objects")
       ->transform(one_of(allocation_units, {"bytes", "objects"}))
       ->option_text("UNIT");

@@ -19,9 +19,6 @@ namespace {
 
 constexpr std::int64_t last_second = 253'402'300'799;  // of the year 9999: later ones have no date
 
-constexpr std::size_t longest_name = 1 << 12;  // bytes, of a frame
-constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
-
 class RawReader {
  public:
   RawReader(std::uint8_t version, const ViewOptions& shape, const RawWindow& window, bool keeps_order,
@@ -100,6 +97,8 @@ class RawReader {
     else if (key == "command") about.command = text;
     else if (key == "executable") about.executable = text;
     else if (key == "mode") about.mode = text;
+    else if (key == "kind") about.kind = text;
+    else if (key == "timed") about.timed = number() != 0;
     else if (key == "pid") about.pid = number();
     else if (key == "started_s") about.started_s = std::min(number(), last_second);
     else if (key == "duration_ns") about.duration_ns = number();
@@ -133,7 +132,7 @@ class RawReader {
     }
     refused_ = Error{
         Cause::unsupported,
-        fmt::format("This raw recording counts {}; this luaspy knows nanoseconds, bytes and objects.",
+        fmt::format("This raw recording counts {}; this luaspy knows nanoseconds, bytes, objects and samples.",
                     printable(value))};
     return false;
   }

@@ -18,6 +18,8 @@ struct RawWindow {
   // Of a recording of time: the allocations that it has besides, instead of the samples of time.
   // bytes or objects.
   std::optional<Unit> allocations{};
+  // Of a file that has allocations and frees: what was not freed until its end.
+  bool live = false;
 };
 
 // Takes the samples of a recording one by one while it is read, of the part that is asked for. Numbers and times are

@@ -2,6 +2,7 @@
 // The part of a recording that is asked for, while a reader goes through the file: counted as a profile, and passed on
 // as events. Readers of all kinds of files report what they read to it, in the order of time.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "profile/stack_view.h"
 
 namespace luaspy {
+
+// What readers believe of a file: bytes of a frame's name, bytes of all of them, threads.
+inline constexpr std::size_t longest_name = 1 << 12, most_text = 1 << 27, most_threads = 1 << 17;
 
 class RecordingPart {
  public:
@@ -25,6 +29,8 @@ class RecordingPart {
 
   // Which allocations are asked for; nullopt: what the recording counts.
   std::optional<Unit> asked_for() const { return window_.allocations; }
+
+  bool wants_live() const { return window_.live; }
 
   // The unit of the recording, before the first sample.
   void count(Unit unit);

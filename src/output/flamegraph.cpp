@@ -155,13 +155,16 @@ Facts facts_of(const Profile& profile) {
                looked = static_cast<double>(about.looked_ns()) / 1e9;  // without pauses
   const auto microseconds = [](std::int64_t ns) { return static_cast<double>(ns) / 1e3; };
   Facts facts;
-  facts.emplace_back("Process", fmt::format("{}{}{}{}", about.pid, about.executable.empty() ? "" : " (",
-                                            about.executable, about.executable.empty() ? "" : ")"));
+  if (!about.kind.empty()) facts.emplace_back("Read from", about.kind);
+  if (about.kind.empty() || about.pid != 0)
+    facts.emplace_back("Process", fmt::format("{}{}{}{}", about.pid, about.executable.empty() ? "" : " (",
+                                              about.executable, about.executable.empty() ? "" : ")"));
   if (!about.luas.empty()) facts.emplace_back("Lua", fmt::format("{}", fmt::join(about.luas, ", ")));
-  facts.emplace_back(
-      "Recorded",
-      fmt::format("{:%Y-%m-%d %H:%M} UTC{}{}, by luaspy {}", fmt::gmtime(static_cast<std::time_t>(about.started_s)),
-                  duration_text(seconds), about.complete ? "" : ", until it was cut off", about.luaspy));
+  if (about.kind.empty() || about.started_s != 0)
+    facts.emplace_back(
+        "Recorded", fmt::format("{:%Y-%m-%d %H:%M} UTC{}{}{}", fmt::gmtime(static_cast<std::time_t>(about.started_s)),
+                                duration_text(seconds), about.complete ? "" : ", until it was cut off",
+                                about.kind.empty() ? ", by luaspy " + about.luaspy : ""));
   const auto& [sleepers, sleepers_ticks] = profile.sleepers();
   const std::int64_t idle = profile.idle() - sleepers_ticks;
   facts.emplace_back(
@@ -171,10 +174,12 @@ Facts facts_of(const Profile& profile) {
                   sleepers == 0 ? ""
                                 : fmt::format("; {} only seen asleep, at {}, and left out",
                                               count_of(sleepers, "thread"), count_of(sleepers_ticks, "tick"))));
-  if (about.unit != Unit::nanoseconds) facts.emplace_back("Total", amount_text(profile.weight(), about.unit));
+  if (!about.torn.empty()) facts.emplace_back("Damaged", about.torn);
+  if (about.unit != Unit::nanoseconds && about.unit != Unit::samples)
+    facts.emplace_back("Total", amount_text(profile.weight(), about.unit));
   if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())
     facts.emplace_back("Lua heap", heap);
-  if (about.rate > 0)  // a heap has none
+  if (about.rate > 0 && about.ticks > 0)  // a heap has none
     facts.emplace_back("Rate", fmt::format("{:.1f} Hz of {:g} asked for",
                                            looked > 0 ? static_cast<double>(about.ticks) / looked : 0, about.rate));
   if (stops.count() != 0) {
@@ -188,7 +193,7 @@ Facts facts_of(const Profile& profile) {
                                              percent(profile.quality().with_lua, profile.quality().stacks),
                                              percent(profile.quality().native_complete, profile.quality().stacks)));
   }
-  facts.emplace_back("Lost", losses_text(profile.losses()));
+  if (about.kind.empty()) facts.emplace_back("Lost", losses_text(profile.losses()));
   if (about.mode != "merged") facts.emplace_back("Mode", about.mode);
   return facts;
 }
@@ -292,10 +297,12 @@ void write_sources(const Profile& profile, Tables& tables, std::ostream& out) {
 void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& sets, const std::string& comparison,
                 const Tables::Moved* moved, const WriteOptions& options, std::ostream& out) {
   const Unit unit = sets.front().second->about.unit;
-  const bool in_order = comparison.empty() && unit == Unit::nanoseconds;
+  const bool timed = sets.front().second->about.timed,
+             in_order = comparison.empty() && unit == Unit::nanoseconds && timed;
   Tables tables(moved);
   out << flamegraph_head << "{\"version\":2,\n";
   if (options.lines) out << "\"lines\":true,\n";
+  if (!timed) out << "\"untimed\":true,\n";
   out << "\"mode\":" << json_in_html(name(options.mode)) << ",\n\"nothing\":{";
   for (const Mode mode : {Mode::merged, Mode::lua}) {
     out << (mode == Mode::merged ? "" : ",") << json_in_html(name(mode)) << ':' << tables.frame(nothing_shown(mode));

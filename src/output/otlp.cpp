@@ -23,6 +23,7 @@ constexpr Counted on_cpu = {"samples", "count", "cpu", "nanoseconds", true};
 // As the profiler of OpenTelemetry itself names it.
 constexpr Counted off_cpu = {"off_cpu", "nanoseconds", "off_cpu", "nanoseconds", false};
 constexpr Counted bytes = {"alloc_space", "bytes", "space", "bytes", false};
+constexpr Counted samples = {"samples", "count", "samples", "count", true};
 constexpr Counted objects = {"alloc_objects", "count", "space", "bytes", false};
 
 // profile.frame.type, where the conventions have one.
@@ -200,9 +201,12 @@ class OtlpBuilder::Source {
         });
       }
     } else if (profile_.about.unit != Unit::nanoseconds) {
-      const bool of_bytes = profile_.about.unit == Unit::bytes;
-      add_profile(pid, of_bytes ? bytes : objects, all, counts,
-                  [](const auto&, const auto& its) { return its.weight; });
+      const Unit unit = profile_.about.unit;
+      add_profile(pid,
+                  unit == Unit::bytes     ? bytes
+                  : unit == Unit::objects ? objects
+                                          : samples,
+                  all, counts, [](const auto&, const auto& its) { return its.weight; });
     } else {
       const auto runs = [&](const Profile::ThreadSituation& of) {
         return profile_.situations()[of.situation].state == Sample::State::running;

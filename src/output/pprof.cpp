@@ -57,7 +57,7 @@ struct WeightName {
 };
 constexpr WeightName weight_name(Unit unit) {
   constexpr std::array<WeightName, unit_count> names = {
-      {{"time", "nanoseconds"}, {"space", "bytes"}, {"objects", "count"}}};
+      {{"time", "nanoseconds"}, {"space", "bytes"}, {"objects", "count"}, {"samples", "count"}}};
   return names[static_cast<std::size_t>(unit)];
 }
 
@@ -105,7 +105,7 @@ class Writer {
     const Metadata& about = profile_.about;
     const auto [type, unit] = weight_name(about.unit);
     if (values_.empty()) {
-      put(field::sample_type, value_type("samples", "count"));
+      if (about.unit != Unit::samples) put(field::sample_type, value_type("samples", "count"));
       put(field::sample_type, value_type(type, unit));
     }
     for (const SampleValues& each : values_) put(field::sample_type, value_type(each.type, each.unit));
@@ -196,6 +196,7 @@ class Writer {
   }
 
   std::vector<std::uint64_t> values(const Profile::ThreadSituation& of, const Profile::Amount& amount) const {
+    if (values_.empty() && profile_.about.unit == Unit::samples) return {static_cast<std::uint64_t>(amount.samples)};
     if (values_.empty()) return {static_cast<std::uint64_t>(amount.samples), static_cast<std::uint64_t>(amount.weight)};
     std::vector<std::uint64_t> values;
     for (const SampleValues& each : values_) {

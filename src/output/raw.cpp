@@ -43,6 +43,8 @@ std::map<std::string, std::string> words(const Metadata& about) {
                                               {"duration_ns", std::to_string(about.duration_ns)},
                                               {"ticks", std::to_string(about.ticks)},
                                               {"complete", about.complete ? "1" : "0"}};
+  if (!about.kind.empty()) words.emplace("kind", about.kind);
+  if (!about.timed) words.emplace("timed", "0");
   if (about.allocations != 0) words.emplace("allocations", std::to_string(about.allocations));
   if (about.sampled_ns != 0) words.emplace("sampled_ns", std::to_string(about.sampled_ns));
   if (about.cpu.system_share >= 0) words.emplace("system_share", fmt::format("{:.4f}", about.cpu.system_share));

@@ -38,9 +38,9 @@ class FrameTable {
   std::map<std::string, std::size_t> known_;
 };
 
-// The format's name of the unit. It has none for objects: speedscope shows "none" as plain numbers.
+// The format's name of the unit. It has none for objects and samples: speedscope shows "none" as plain numbers.
 std::string_view unit_of(const Profile& profile) {
-  return profile.about.unit == Unit::objects ? "none" : name(profile.about.unit);
+  return profile.about.unit == Unit::objects || profile.about.unit == Unit::samples ? "none" : name(profile.about.unit);
 }
 
 // A profile, with its label and the numbers of its frames.

@@ -102,6 +102,16 @@ void add_doings(const Profile& profile, Text out) {
   fmt::format_to(out, "\n");
 }
 
+// Of a file that is no recording of luaspy.
+void add_kind(const Profile& profile, const std::string& sum, Text out) {
+  const Metadata& about = profile.about;
+  const std::string lasted = about.duration_ns > 0
+                                 ? fmt::format("{:.1f} s, ", static_cast<double>(about.duration_ns) / 1e9)
+                                 : "";
+  fmt::format_to(out, "{}, {}{}{} of {}\n", about.kind, lasted, sum, count_of(profile.samples(), "sample"),
+                 count_of(static_cast<std::int64_t>(profile.threads().size()), "thread"));
+}
+
 // What a loss means.
 std::string_view meaning(Loss loss) {
   constexpr std::array<std::string_view, loss_count> meanings = {"",
@@ -231,15 +241,19 @@ std::string summary_text(const Profile& profile) {
   const Text out(text);
   for (const std::string& doubt : doubts(profile.doubt_facts())) fmt::format_to(out, "doubtful: {}\n  ", doubt);
   const bool of_time = about.unit == Unit::nanoseconds;
-  fmt::format_to(out, "{:.1f} s, {}{}{} of {}; looked {:.1f} times a second{}{}\n", seconds,
-                 of_time ? "" : amount_text(profile.weight(), about.unit), of_time ? "" : " in ",
-                 count_of(profile.samples(), "sample"),
-                 count_of(static_cast<std::int64_t>(profile.threads().size()), "thread"), ticks_a_second,
-                 about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
+  const std::string sum = of_time || about.unit == Unit::samples ? ""
+                                                                 : amount_text(profile.weight(), about.unit) + " in ";
+  if (!about.kind.empty()) add_kind(profile, sum, out);
+  else
+    fmt::format_to(out, "{:.1f} s, {}{} of {}; looked {:.1f} times a second{}{}\n", seconds, sum,
+                   count_of(profile.samples(), "sample"),
+                   count_of(static_cast<std::int64_t>(profile.threads().size()), "thread"), ticks_a_second,
+                   about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
   if (about.allocations != 0)
     fmt::format_to(out, "  {} of allocations, too, in turns: {:.1f} s for these, {:.1f} s for the samples of time\n",
                    count_of(about.allocations, "sample"), seconds - looked_s, looked_s);
-  if (of_time) add_few(profile, out), add_sleepers(profile, out);
+  if (of_time && about.kind.empty()) add_few(profile, out);
+  if (of_time) add_sleepers(profile, out);
   if (of_time) add_coverage(about, out);
   add_stops(profile, ticks_a_second, out);
   if (profile.quality().stacks != 0) add_doings(profile, out);

@@ -217,10 +217,14 @@ std::string title_of(const Profile& profile) {
 void add_facts(const Profile& profile, const std::string& label, std::vector<std::string>& lines) {
   const Metadata& about = profile.about;
   lines.push_back(fmt::format(
-      "{}{:.1f} s, {}{} sample{} of {} thread{}{}{}", label, static_cast<double>(about.duration_ns) / 1e9,
-      about.unit == Unit::nanoseconds ? "" : amount_text(profile.weight(), about.unit) + " in ", profile.samples(),
-      profile.samples() == 1 ? "" : "s", profile.threads().size(), profile.threads().size() == 1 ? "" : "s",
-      about.luas.empty() ? "" : "; ", displayable(fmt::format("{}", fmt::join(about.luas, ", ")), Charset::utf8)));
+      "{}{}{}{} sample{} of {} thread{}{}{}", label,
+      about.kind.empty() ? fmt::format("{:.1f} s, ", static_cast<double>(about.duration_ns) / 1e9) : about.kind + ": ",
+      about.unit == Unit::nanoseconds || about.unit == Unit::samples
+          ? ""
+          : amount_text(profile.weight(), about.unit) + " in ",
+      profile.samples(), profile.samples() == 1 ? "" : "s", profile.threads().size(),
+      profile.threads().size() == 1 ? "" : "s", about.luas.empty() ? "" : "; ",
+      displayable(fmt::format("{}", fmt::join(about.luas, ", ")), Charset::utf8)));
   if (profile.total_losses() != 0) lines.push_back(fmt::format("{}lost: {}", label, losses_text(profile.losses())));
   for (const std::string& doubt : doubts(profile.doubt_facts()))
     lines.push_back(displayable(label + "doubtful: " + doubt, Charset::utf8));

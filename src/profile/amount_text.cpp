@@ -36,13 +36,15 @@ std::string amount_text(std::int64_t amount, Unit unit) {
       return bytes_text(amount);
     case Unit::objects:
       break;
+    case Unit::samples:
+      return fmt::format("{} sample{}", grouped(amount), amount == 1 ? "" : "s");
   }
   return fmt::format("{} object{}", grouped(amount), amount == 1 ? "" : "s");
 }
 
 std::string cost_text(std::int64_t cost, By by, Unit unit) {
   if (by == By::samples) return std::to_string(cost);
-  return unit == Unit::objects ? grouped(cost) : amount_text(cost, unit);
+  return unit == Unit::objects || unit == Unit::samples ? grouped(cost) : amount_text(cost, unit);
 }
 
 std::string count_of(std::int64_t count, std::string_view noun) {
@@ -50,7 +52,7 @@ std::string count_of(std::int64_t count, std::string_view noun) {
 }
 
 std::string_view cost_heading(By by, Unit unit) {
-  constexpr std::array<std::string_view, unit_count> headings = {"Time", "Bytes", "Objects"};
+  constexpr std::array<std::string_view, unit_count> headings = {"Time", "Bytes", "Objects", "Samples"};
   return by == By::samples ? "Samples" : headings[static_cast<std::size_t>(unit)];
 }
 

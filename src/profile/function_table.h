@@ -27,7 +27,9 @@ FunctionTable functions_of(const Profile& profile, bool lines, Mode mode = Mode:
 enum class By : std::uint8_t { samples, weight };
 // What is counted by default. Samples of time all have about the same weight, so they are counted.
 // Samples of bytes and objects do not, so their weights are added up.
-constexpr By usual_by(Unit unit) { return unit == Unit::nanoseconds ? By::samples : By::weight; }
+constexpr By usual_by(Unit unit) {
+  return unit == Unit::nanoseconds || unit == Unit::samples ? By::samples : By::weight;
+}
 
 // Samples, or their weight in the profile's unit. `total` counts a sample once, however often the
 // function is on its stack.

@@ -40,7 +40,7 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
   if (!keeps_order_) return;
   // The duration of a sample of time is its weight; other samples are moments.
   const std::int64_t lasted_ns = about.unit == Unit::nanoseconds ? tick.weight : 0;
-  track.timeline.add(track.at.situation, tick.at_ns - lasted_ns, tick.at_ns, tick.weight);
+  track.timeline.add(track.at.situation, tick.at_ns - lasted_ns, tick.at_ns, tick.weight, tick.samples);
 }
 
 void Profile::leave_out_sleepers() {
@@ -135,6 +135,9 @@ void Profile::add_metadata(const Metadata& other) {
   about.rate = std::max(about.rate, other.rate);
   about.started_s = std::min(about.started_s, other.started_s);
   about.complete &= other.complete;
+  if (about.kind != other.kind) about.kind = "several kinds of files";
+  about.timed &= other.timed;
+  if (about.torn.empty()) about.torn = other.torn;
   about.sampled_ns = about.looked_ns() + other.looked_ns();
   about.duration_ns += other.duration_ns;
   about.ticks += other.ticks;

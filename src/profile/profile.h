@@ -45,6 +45,9 @@ struct Metadata {
   Unit unit = Unit::nanoseconds;    // of all weights; set before the first sample is added
   std::int64_t allocations = 0;     // samples of these that the recording has besides those of time
   std::int64_t sampled_ns = 0;      // how long it took samples of this unit; 0: all of duration_ns
+  std::string kind;                 // of a file that is no recording of luaspy: "folded stacks"
+  bool timed = true;                // it says when its samples were; else only how many there were
+  std::string torn;                 // where the file is damaged, and how: "line 5: no number at its end"
 
   std::int64_t looked_ns() const { return sampled_ns != 0 ? sampled_ns : duration_ns; }
   // What the weights of samples are of: pauses are charged to samples of time (Profile::charge_pauses()).

@@ -12,13 +12,15 @@ std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile
   std::vector<std::pair<std::string, std::string>> facts = {
       {"command", about.command}, {"executable", about.executable}, {"pid", std::to_string(about.pid)}};
   for (const std::string& lua : about.luas) facts.emplace_back("Lua", lua);
-  facts.emplace_back("recorded by", "luaspy " + about.luaspy);
-  facts.emplace_back("rate", fmt::format("{:g} Hz", about.rate));
+  if (about.kind.empty()) facts.emplace_back("recorded by", "luaspy " + about.luaspy);
+  else facts.emplace_back("read from", about.kind);
+  if (about.kind.empty() || about.rate > 0) facts.emplace_back("rate", fmt::format("{:g} Hz", about.rate));
   facts.emplace_back("stacks", about.mode);
   facts.emplace_back("duration", fmt::format("{:.3f} s{}", static_cast<double>(about.duration_ns) / 1e9,
                                              about.complete ? "" : ", cut off"));
   facts.emplace_back("samples", std::to_string(profile.samples()));
-  if (about.unit != Unit::nanoseconds) facts.emplace_back("total", amount_text(profile.weight(), about.unit));
+  if (about.unit != Unit::nanoseconds && about.unit != Unit::samples)
+    facts.emplace_back("total", amount_text(profile.weight(), about.unit));
   if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())
     facts.emplace_back("Lua heap", heap);
   for (std::size_t i = 1; i < loss_count; ++i) {

@@ -12,14 +12,15 @@ constexpr int flag_bits = 2;
 
 }  // namespace
 
-void Timeline::add(std::uint32_t situation, std::int64_t start_ns, std::int64_t end_ns, std::int64_t weight) {
+void Timeline::add(std::uint32_t situation, std::int64_t start_ns, std::int64_t end_ns, std::int64_t weight,
+                   std::int64_t samples) {
   const std::int64_t start = std::max(start_ns, last_.end_ns);
   if (last_.samples != 0 && (situation != last_.situation || start != last_.end_ns)) {
     put(last_);
     last_ = {};
   }
   if (last_.samples == 0) last_.situation = situation, last_.start_ns = start;
-  ++last_.samples;
+  last_.samples += samples;
   last_.end_ns = start + (end_ns - start_ns);
   last_.weight += weight;
 }

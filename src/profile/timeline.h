@@ -18,9 +18,10 @@ class Timeline {
     std::int64_t weight = 0;  // of all its samples, in the profile's unit; nanoseconds: end_ns - start_ns
   };
 
-  // Adds a sample with this weight, from `start_ns` to `end_ns`. If it overlaps with the previous
-  // sample, it is moved behind that.
-  void add(std::uint32_t situation, std::int64_t start_ns, std::int64_t end_ns, std::int64_t weight);
+  // Adds a sample with this weight, or several with this weight together, from `start_ns` to `end_ns`. If it overlaps
+  // with the previous sample, it is moved behind that.
+  void add(std::uint32_t situation, std::int64_t start_ns, std::int64_t end_ns, std::int64_t weight,
+           std::int64_t samples = 1);
   void for_each(const std::function<void(const Run&)>& see) const;
 
  private:

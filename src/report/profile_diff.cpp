@@ -81,7 +81,15 @@ Sliced sliced(const Profile& profile, const DiffOptions& options) {
       put(run, slice, amount * (until - begin) / length);
     }
   };
-  for (std::size_t thread = 0; thread < profile.threads().size(); ++thread) profile.timeline(thread).for_each(add);
+  if (profile.about.timed) {
+    for (std::size_t thread = 0; thread < profile.threads().size(); ++thread) profile.timeline(thread).for_each(add);
+    return result;
+  }
+  // Samples are taken for independent, if nobody knows when they were.
+  for (const auto& [at, amount] : profile.counts()) {
+    const double part = amount_of(amount, options.by, profile.about.unit) / slice_count;
+    for (int slice = 0; slice < slice_count; ++slice) put({at.situation}, slice, part);
+  }
   return result;
 }
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <ostream>
 
-#include "input/raw_reader.h"
+#include "input/recording_events.h"
 #include "output/raw.h"
 
 namespace luaspy {
@@ -18,7 +18,11 @@ class RawPart : public RawEvents {
     writer_ = std::make_unique<RawWriter>(tables, unit, out_);
   }
   void sample(ThreadId thread, const Tick& tick, const Sample& sample) override {
-    writer_->sample(thread, tick, sample);
+    written_ += tick.samples;
+    if (has_too_many()) return;
+    const std::int64_t each = tick.weight / tick.samples, more = tick.weight % tick.samples;
+    for (std::int64_t i = 0; i < tick.samples; ++i)
+      writer_->sample(thread, {tick.at_ns, each + (i < more ? 1 : 0)}, sample);
   }
   void lost(ThreadId thread, const Tick& tick, Loss loss, std::int64_t stopped_ns) override {
     writer_->lost(thread, tick, loss, stopped_ns);
@@ -38,8 +42,13 @@ class RawPart : public RawEvents {
     writer_->flush();
   }
 
+  // A recording has each sample; a file that counts may say that there were any number.
+  bool has_too_many() const { return written_ > most_samples; }
+  static constexpr std::int64_t most_samples = 10'000'000;
+
  private:
   std::ostream& out_;
+  std::int64_t written_ = 0;
   std::unique_ptr<RawWriter> writer_;
 };
 

@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "base/display_text.h"
+#include "base/text.h"
 #include "base/why_empty.h"
-#include "input/raw_reader.h"
+#include "input/recording_reader.h"
 #include "profile/raw_format.h"
 #include "system/progress.h"
 
@@ -33,10 +34,11 @@ Result<Profile> read_file(RecordingFile& file, const ViewOptions& shape, const R
       progress.show(fmt::format("{}reading {}: {:.0f} of {:.0f} MB", system::progress_bar(done / all), path, done / 1e6,
                                 all / 1e6));
   };
-  Result<Profile> profile = read_raw(*in, shape, window, keeps_order, seen, events);
+  Result<Profile> profile = read_recording(*in, shape, window, keeps_order, seen, events);
   progress.clear();
   if (!profile) return Error{profile.error().cause, fmt::format("{}: {}", path, profile.error().text)};
   profile->resolve_names();
+  if (profile->about.command.empty()) profile->about.command = base_name(path);
   return profile;
 }
 
@@ -45,6 +47,7 @@ Result<RawWindow> window_of(const ReportOptions& options, RecordingFile& file) {
   RawWindow window;
   window.thread = options.thread;
   window.allocations = options.unit;
+  window.live = options.leak_only;
   std::int64_t duration_ns = 0;
   if (options.from.value_or(0) < 0 || options.to.value_or(0) < 0) {
     const Result<Profile> whole = read_file(file, {}, {}, false);
@@ -67,8 +70,11 @@ Error nothing(const ReportOptions& options, RecordingFile& file, const Profile& 
     return {Cause::no_samples, fmt::format("{}: --only and --ignore leave no sample.", path)};
   const Result<Profile> whole = read_file(file, {}, {}, false);
   if (!whole) return {Cause::no_samples, fmt::format("{} has no samples.", path)};
+  const Metadata& about = whole->about;
+  if (whole->samples() == 0 && !about.kind.empty())
+    return {Cause::no_samples,
+            fmt::format("{} has no samples{}{}.", path, about.torn.empty() ? "" : ". It is damaged: ", about.torn)};
   if (whole->samples() == 0) {
-    const Metadata& about = whole->about;
     EmptyFacts facts{static_cast<double>(about.duration_ns) / 1e9,
                      whole->idle(),
                      whole->waiting(),
@@ -78,6 +84,8 @@ Error nothing(const ReportOptions& options, RecordingFile& file, const Profile& 
     return {Cause::no_samples, fmt::format("{} has no samples: {}.{}", path, why_empty(facts),
                                            about.complete ? "" : " The recording was cut off.")};
   }
+  if (options.thread.empty() && !about.timed)
+    return {Cause::no_samples, fmt::format("{} does not say when its samples were: leave out --from and --to.", path)};
   if (options.thread.empty())
     return {Cause::no_samples, fmt::format("{} has no samples between --from and --to; it lasts {:.2f} s.", path,
                                            static_cast<double>(whole->about.duration_ns) / 1e9)};

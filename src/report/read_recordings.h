@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "input/raw_reader.h"
+#include "input/recording_events.h"
 #include "profile/profile.h"
 #include "report/recording_file.h"
 #include "report/report_options.h"
@@ -22,7 +22,7 @@ bool is_narrowed(const ReportOptions& options);
 Error no_allocations(const std::string& path);
 
 // One file, with its names resolved. An Error if it has no samples of what was asked for. `keeps_order`: see Profile;
-// `events`: see read_raw().
+// `events`: see read_recording().
 Result<Profile> read_for(const ReportOptions& options, RecordingFile& file, const ViewOptions& shape, bool keeps_order,
                          RawEvents* events = nullptr);
 

@@ -12,12 +12,14 @@
 #include "base/text.h"
 #include "input/page_recording.h"
 #include "input/raw_reader.h"
+#include "input/source_stream.h"
 #include "output/comparison.h"
 #include "output/output_file.h"
 #include "output/summary.h"
 #include "profile/raw_format.h"
 #include "report/call_tree.h"
 #include "report/function_view.h"
+#include "report/luajit_text.h"
 #include "report/profile_diff.h"
 #include "report/raw_part.h"
 #include "report/read_recordings.h"
@@ -59,7 +61,12 @@ std::string stem_of(const std::string& path) {
 std::string carried(const ReportOptions& options, RecordingFiles& files, const Format& format) {
   if (!format.carries_recording || is_narrowed(options) || options.unit || files.size() != 1) return {};
   std::istream* const in = files.front().open();
-  return in != nullptr ? raw_bytes(*in, raw::most_carried) : std::string();
+  std::string bytes = in != nullptr ? raw_bytes(*in, raw::most_carried) : std::string();
+  return bytes.starts_with(raw::magic) ? bytes : std::string();  // not a file of another kind
+}
+
+std::string torn_text(const std::string& torn) {
+  return fmt::format("  the file is damaged: {}; this is what comes before\n", printable(torn));
 }
 
 // Writes what was asked for of a recording, as a recording.
@@ -72,6 +79,13 @@ Result<int> write_part(const ReportOptions& options) {
   if (!profile) {
     output->discard();
     return profile.error();
+  }
+  if (part.has_too_many()) {
+    output->discard();
+    return Error{Cause::usage,
+                 fmt::format("{} has more than {} samples, each of which -f raw would write. Other formats keep "
+                             "their number.",
+                             options.files.front(), RawPart::most_samples)};
   }
   const Result<void> finished = output->finish();
   if (!finished) return finished.error();
@@ -89,6 +103,7 @@ Result<int> extract(const ReportOptions& options) {
   const Result<Profile> profile = read_for(options, file, {}, false);
   if (!profile) return profile.error();
   std::istream* const in = file.open();
+  if (!profile->about.kind.empty()) return write_part(options);
   if (in != nullptr && !is_page(*in))
     return Error{Cause::usage, "The recording is already in the raw format: report converts it to other formats."};
   const std::string recording = in != nullptr ? raw_bytes(*in, raw::most_carried) : std::string();
@@ -115,6 +130,10 @@ Result<int> write_format(const ReportOptions& options, const Format& format) {
   const Result<Profile> profile = read_all(options, files, shape, format.needs_order());
   if (!profile) return profile.error();
   if (const std::optional<Error> refused = refusal(format, profile->about.unit)) return *refused;
+  if (format.shows == Shows::time && !profile->about.timed)
+    return Error{Cause::usage,
+                 fmt::format("{} shows what ran when, which {} does not say.", format.name, names_of(options))};
+  if (!profile->about.torn.empty()) say("luaspy: {}:\n{}", names_of(options), torn_text(profile->about.torn));
   const std::string recording = carried(options, files, format);
   // Opened after the recording was read, so that nothing is overwritten if that fails.
   Result<OutputFile> output = OutputFile::open(
@@ -142,11 +161,32 @@ Result<int> write_text(const ReportOptions& options, const std::string& text, in
   return 0;
 }
 
+bool is_luajit_text(const std::string& format) { return format == "memprof" || format == "sysprof"; }
+
+// What the parsers of LuaJIT's own profilers print.
+Result<int> write_luajit_text(const ReportOptions& options) {
+  if (options.files.size() != 1 || is_narrowed(options))
+    return Error{Cause::usage, fmt::format("-f {} is of one file, and of all of it.", options.format)};
+  RecordingFile file(options.files.front());
+  std::istream* const in = file.open();
+  if (in == nullptr) return Error{Cause::usage, fmt::format("Cannot read {}: {}.", file.path(), file.why_not().text())};
+  UnpackedFile unpacked(*in);
+  std::string torn;
+  const Result<std::string> text = options.format == "memprof"
+                                       ? memprof_text(unpacked.bytes(), {options.leak_only, options.human_readable},
+                                                      torn)
+                                       : sysprof_text(unpacked.bytes(), torn);
+  if (!text) return Error{text.error().cause, fmt::format("{}: {}", file.path(), text.error().text)};
+  if (!torn.empty()) say("luaspy: {}:\n{}", file.path(), torn_text(torn));
+  return write_text(options, *text, 0);
+}
+
 std::string head(const ReportOptions& options, const Profile& profile, const TextStyle& style) {
   std::string text = displayable(profile.about.command, style.charset) + ": ";
   std::istringstream summary(summary_text(profile));
   for (std::string line; std::getline(summary, line);) text += displayable(line, style.charset, line.size()) + '\n';
-  if (!profile.about.complete) text += "  the recording was cut off; this is what had been written by then\n";
+  if (!profile.about.torn.empty()) text += torn_text(profile.about.torn);
+  else if (!profile.about.complete) text += "  the recording was cut off; this is what had been written by then\n";
   constexpr int further_in = 2;
   return is_to_stdout(options) ? wrapped(text, system::terminal_of(1).width, further_in) : text;
 }
@@ -241,6 +281,7 @@ Result<int> write_views(const ReportOptions& options) {
 std::string doubts_text(const Profile& profile) {
   std::string text;
   for (const std::string& doubt : doubts(profile.doubt_facts())) text += fmt::format("  doubtful: {}\n", doubt);
+  if (!profile.about.torn.empty()) text += torn_text(profile.about.torn);
   return text;
 }
 
@@ -344,6 +385,7 @@ Result<int> write_diff(const ReportOptions& options, const Format* format) {
 }  // namespace
 
 Result<int> report(const ReportOptions& options) {
+  if (is_luajit_text(options.format)) return write_luajit_text(options);
   const bool as_text = options.json || (options.format.empty() && options.output.ends_with(text_ending));
   const Result<const Format*> format = as_text ? nullptr : choose_format(options.format, options.output, nullptr);
   if (!format) return format.error();

@@ -58,6 +58,8 @@ Json recording(const std::string& file, const Profile& profile) {
                {"waiting_for_cpu", profile.waiting()},
                {"lost", lost(profile)}};
   if (profile.sleepers().threads != 0) json["threads_left_out"] = profile.sleepers().threads;
+  if (!about.kind.empty()) json["kind"] = about.kind;
+  if (!about.torn.empty()) json["torn"] = about.torn;
   if (about.unit == Unit::nanoseconds && about.cpu.lua_ns + about.cpu.unknown_ns != 0)
     json["cpu_seconds"] = seconds(about.cpu.lua_ns + about.cpu.unknown_ns);
   if (const std::optional<double> covered = coverage(about.cpu, about.sampled_cpu_ns);

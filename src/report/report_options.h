@@ -24,9 +24,10 @@ struct ReportOptions {
   double least = 1;                 // %: smaller branches of the tree are only counted
   std::string source, source_path;  // a Lua file as the profile names it; where it is on disk
   bool states = false, by_thread = false;
-  bool collector = false;                // what the collector costs, by who allocates
-  std::optional<Unit> unit;              // bytes, objects: the allocations of a recording of time
-  int top = 20;                          // rows
+  bool collector = false;                          // what the collector costs, by who allocates
+  std::optional<Unit> unit;                        // bytes, objects: the allocations of a recording of time
+  bool leak_only = false, human_readable = false;  // of a memprof stream: what was not freed; sizes with units
+  int top = 20;                                    // rows
   std::string by;                        // samples; time: what they weigh; for differences also run; "": usual_by()
   bool total = false;                    // differences of functions including all that they call
   bool json = false;                     // all that there is, for programs

@@ -32,7 +32,7 @@ function load(json) {
   return {
     frames: json.heap ? loadHeapFrames(json, strings) : loadFrames(json.frames, strings), heap: json.heap ? loadHeap(json, strings) : null,
     words: json.heap ? heapWords : profileWords, states, sets, comparison, columns, unit,
-    inOrder: comparison === null && unit === "time",   // the order of time can be shown
+    inOrder: comparison === null && unit === "time" && !json.untimed,   // the order of time can be shown
     lines: json.lines === true, mode: json.mode, nothing: json.nothing,
     sources: new Map((json.sources ?? []).map(({file, text, changed}) => [strings[file], {text, changed}])),
     outer: Int32Array.from(json.nodes.outer), frame: Int32Array.from(json.nodes.frame),

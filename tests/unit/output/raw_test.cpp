@@ -306,7 +306,7 @@ TEST_CASE("what a raw recording counts is known before its first sample, and nev
   REQUIRE(!unknown);
   CHECK(unknown.error().cause == Cause::unsupported);
   CHECK(unknown.error().text ==
-        "This raw recording counts coroutines; this luaspy knows nanoseconds, bytes and objects.");
+        "This raw recording counts coroutines; this luaspy knows nanoseconds, bytes, objects and samples.");
 }
 
 TEST_CASE("what waits for a CPU does not sleep in a raw recording, and is asleep for older readers", "[unit]") {

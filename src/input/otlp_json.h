@@ -1,0 +1,15 @@
+#pragma once
+// OpenTelemetry's profiles in JSON (OTLP/HTTP, JSON Protobuf Encoding), as the bytes of the same message, of which
+// there is one reader (otlp_reader.h).
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace luaspy {
+
+bool is_otlp(const nlohmann::json& message);
+
+// As far as the reader uses it; what is not as it should be is left out.
+std::string otlp_protobuf(const nlohmann::json& message);
+
+}  // namespace luaspy
