@@ -65,7 +65,9 @@ class SpeedscopeReader {
       if (is_of_luaspy) frame = frame_of(name);
       else frame.name = name, frame.file = base_name(file);
       if (!is_of_luaspy && file.ends_with(".lua")) frame.kind = Frame::Kind::lua, frame.line_defined = line;
-      if (frame.kind == Frame::Kind::lua) frame.file = file, frame.line = line;
+      if (frame.kind == Frame::Kind::lua) frame.line = line;
+      if (is_of_luaspy && frame.kind != Frame::Kind::marker) frame.file = file;
+      if (!is_of_luaspy && frame.kind == Frame::Kind::lua) frame.file = file;
       frames_.push_back(stacks_.frame(frame));
     }
   }

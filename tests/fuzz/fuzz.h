@@ -75,6 +75,7 @@ void snapshots(Bytes input);
 void bytecode(Bytes input);
 void machine_code(Bytes input);
 void raw(Bytes input);
+void foreign(Bytes input);
 void source(Bytes input);
 
 }  // namespace luaspy::fuzz
