@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "profile/amount_text.h"
+#include "ps/lua_processes.h"
 #include "sampling/process_tree.h"
 #include "sampling/sampling_loop.h"
 #include "sending/curl_client.h"
@@ -71,7 +72,7 @@ class Agent {
   }
 
   bool wants(pid_t pid) const {
-    if (pid == ::getpid()) return false;
+    if (is_luaspy(pid)) return false;
     const std::string name = base_name(program_of(pid)) + '\n' + command_of(pid);
     return (options_.names.empty() || has_one_of(name, options_.names)) && !has_one_of(name, options_.excluded);
   }
@@ -89,8 +90,8 @@ class Agent {
                                      std::chrono::system_clock::now().time_since_epoch())
                                      .count();
     run_loop(tree_, loop, window, counts);
+    report_changes();  // of those that were found meanwhile, too
     send(window, loop.rate, started, counts.duration_ns);
-    report_changes();
     keep_budget(system::to_ns(Clock::now() - began));
   }
 
@@ -138,11 +139,12 @@ class Agent {
     std::map<pid_t, Known> now;
     for (const auto& session : tree_.sessions()) {
       const pid_t pid = session->pid();
-      const auto names = session->sampler().reader().lua().layout_names();
-      now[pid] = {program_of(pid), {names.begin(), names.end()}};
+      Known& known = now[pid];
+      known.executable = program_of(pid);
+      for (const LuaImage& image : session->sampler().reader().images()) known.luas.push_back(image.name());
       const auto before = known_.find(pid);
       if (before == known_.end() || before->second.executable != now[pid].executable)
-        say("luaspy agent: samples process {} ({})\n", pid, printable(session->target().process().command(), 80));
+        say("luaspy agent: samples process {} ({})\n", pid, printable(session->command(), most_shown_of_command));
     }
     for (const auto& [pid, known] : known_) {
       if (!now.contains(pid))
@@ -163,9 +165,10 @@ class Agent {
           100 * static_cast<double>(ns) / static_cast<double>(passed_ns));
   }
 
+  static constexpr std::size_t most_shown_of_command = 80;
   struct Known {
     std::string executable;
-    std::vector<std::string> luas;
+    std::vector<std::string> luas;  // "Lua 5.4.6", "LuaJIT 2.1.0-beta3"
   };
 
   const AgentOptions& options_;

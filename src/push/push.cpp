@@ -32,7 +32,7 @@ OtlpAttributes with_service(OtlpAttributes attributes, const Profile& profile) {
 }
 
 // False: a signal asks luaspy to end.
-bool sleep(BackOff::Duration duration) {
+bool sleep(RetryPause::Duration duration) {
   const system::Clock::time_point end = system::Clock::now() + duration;
   while (system::Clock::now() < end && system::end_requested() == 0) (void)system::sleep_until(end);
   return system::end_requested() == 0;
@@ -61,7 +61,7 @@ class Pushing {
     const OtlpAttributes& known = attributes_;
     const HttpRequest request = request_for(to_, *profile, written,
                                             to_.engine == Engine::otlp ? known : with_service(known, *profile));
-    const Result<void> delivered = deliver(*client_, request, back_off_, delivery_);
+    const Result<void> delivered = deliver(*client_, request, retry_pause_, delivery_);
     if (!delivered)
       return Error{delivered.error().cause, fmt::format("{} was not sent. {}", path, delivered.error().text)};
     fmt::print("{}: {} samples, {:.1f} kB sent to {}\n", path, profile->samples(),
@@ -73,7 +73,7 @@ class Pushing {
   const Destination to_;
   const OtlpAttributes attributes_;
   const std::unique_ptr<HttpClient> client_;
-  BackOff back_off_{std::random_device{}()};
+  RetryPause retry_pause_{std::random_device{}()};
   DeliveryOptions delivery_;
 };
 

@@ -93,6 +93,7 @@ void Session::begin_program() {
   static std::atomic<std::uint64_t> last = 0;
   program_ = ++last;
   executable_ = target_.process().executable();
+  command_ = target_.process().command();
   mark_ = program_mark(target_.process().pid());
   target_.process().forget_program();
 }
@@ -101,7 +102,12 @@ ThreadId Session::id_of(const Thread& thread) {
   ThreadTable& threads = sampler_.tables().threads;
   const ThreadKey key = key_of(thread);
   if (const std::optional<ThreadId> known = threads.find(key)) return *known;
-  return threads.intern({key.tid, thread.name(), key.pid, target_.process().command(), key.program, key.started});
+  return threads.intern({key.tid, thread.name(), key.pid, command(), key.program, key.started});
+}
+
+std::string Session::command() const {
+  const std::string now = target_.process().command();
+  return now == "[]" ? command_ : now;  // neither words nor a name
 }
 
 // While an exec is under way there is no mark, and one that was not known may be that of the program that began then.

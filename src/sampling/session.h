@@ -49,6 +49,8 @@ class Session : public SampledProcess {
   bool has_new_program();
   // It has executed another program, and continues to be looked at: its threads are others from now on.
   void begin_program();
+  // As it is now; of a process that has ended meanwhile, as it was when it was first seen.
+  std::string command() const;
   // SampledProcess. The tables are the sampler's.
   pid_t pid() const override { return target_.process().pid(); }
   std::uint64_t program() const override { return program_; }
@@ -96,8 +98,8 @@ class Session : public SampledProcess {
   Sampler sampler_;
   bool launched_;
   std::uint64_t program_ = 0;
-  std::string executable_;           // of the program
-  std::optional<ProgramMark> mark_;  // of the program; nullopt: not known yet
+  std::string executable_, command_;  // of the program
+  std::optional<ProgramMark> mark_;   // of the program; nullopt: not known yet
   std::optional<int> exit_status_;
 };
 

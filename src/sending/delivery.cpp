@@ -29,7 +29,7 @@ bool may_be_tried_again(int status) {
 
 }  // namespace
 
-BackOff::Duration BackOff::next(std::optional<std::chrono::seconds> retry_after) {
+RetryPause::Duration RetryPause::next(std::optional<std::chrono::seconds> retry_after) {
   constexpr std::chrono::seconds first{1}, longest{60}, most_asked_for{300};
   constexpr int most_doublings = 6;
   const Duration whole = std::min<Duration>(longest, first * (1 << std::min(tries_, most_doublings)));
@@ -51,17 +51,17 @@ Outcome send_once(HttpClient& client, const HttpRequest& request) {
           answer->retry_after};
 }
 
-Result<void> deliver(HttpClient& client, const HttpRequest& request, BackOff& back_off,
+Result<void> deliver(HttpClient& client, const HttpRequest& request, RetryPause& retry_pause,
                      const DeliveryOptions& options) {
   const auto end = options.now() + options.patience;
   for (;;) {
     const Outcome outcome = send_once(client, request);
     if (outcome.kind == Outcome::Kind::delivered) {
-      back_off.reset();
+      retry_pause.reset();
       return {};
     }
     if (outcome.kind == Outcome::Kind::refused) return Error{Cause::output, outcome.why};
-    const BackOff::Duration wait = back_off.next(outcome.retry_after);
+    const RetryPause::Duration wait = retry_pause.next(outcome.retry_after);
     if (options.now() + wait > end) return Error{Cause::output, outcome.why};
     if (options.say)
       options.say(fmt::format("{} Again in {:.1f} s.", outcome.why, std::chrono::duration<double>(wait).count()));

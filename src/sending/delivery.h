@@ -15,10 +15,10 @@ namespace luaspy {
 // How long to wait before a request is sent again: twice as long each time, from one second to a minute, and at random
 // between half of that and all of it, so that many luaspys do not come back at once. Never less than the engine asks
 // for, up to five minutes.
-class BackOff {
+class RetryPause {
  public:
   using Duration = std::chrono::milliseconds;
-  explicit BackOff(std::uint64_t seed) : random_(seed) {}
+  explicit RetryPause(std::uint64_t seed) : random_(seed) {}
   Duration next(std::optional<std::chrono::seconds> retry_after);
   void reset() { tries_ = 0; }
 
@@ -40,10 +40,11 @@ struct DeliveryOptions {
   std::chrono::seconds patience{30};  // no new try after that
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
   // False: a signal asks luaspy to end.
-  std::function<bool(BackOff::Duration)> sleep;
+  std::function<bool(RetryPause::Duration)> sleep;
   std::function<void(const std::string&)> say;  // what went wrong, before each new try
 };
 // An Error: not delivered, and why.
-Result<void> deliver(HttpClient& client, const HttpRequest& request, BackOff& back_off, const DeliveryOptions& options);
+Result<void> deliver(HttpClient& client, const HttpRequest& request, RetryPause& retry_pause,
+                     const DeliveryOptions& options);
 
 }  // namespace luaspy

@@ -45,7 +45,7 @@ void SendQueue::remove(std::int64_t number) {
 }
 
 Outbox::Outbox(std::unique_ptr<HttpClient> client, std::size_t most_bytes, std::uint64_t seed, Say say)
-    : client_(std::move(client)), say_(std::move(say)), queue_(most_bytes), back_off_(seed) {
+    : client_(std::move(client)), say_(std::move(say)), queue_(most_bytes), retry_pause_(seed) {
   // Signals belong to the thread that made this.
   sigset_t all, before;
   sigfillset(&all);
@@ -106,14 +106,14 @@ void Outbox::run() {
       changed_.notify_all();
       continue;
     }
-    (void)changed_.wait_for(lock, back_off_.next(outcome.retry_after), [this] { return ends_; });
+    (void)changed_.wait_for(lock, retry_pause_.next(outcome.retry_after), [this] { return ends_; });
   }
 }
 
 // Each trouble is said once, however long it lasts.
 void Outbox::handle(const Outcome& outcome) {
   if (outcome.kind == Outcome::Kind::delivered) {
-    back_off_.reset();
+    retry_pause_.reset();
     if (!std::exchange(trouble_, {}).empty()) say_("The engine takes profiles again.");
     return;
   }

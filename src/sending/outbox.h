@@ -73,7 +73,7 @@ class Outbox {
   std::condition_variable changed_;
   SendQueue queue_;
   OutboxCounts counts_;
-  BackOff back_off_;
+  RetryPause retry_pause_;
   bool ends_ = false;
   std::string trouble_;  // what was said last
   std::thread thread_;

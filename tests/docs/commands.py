@@ -59,7 +59,7 @@ def of_markdown(page):
 
 
 def of_help(luaspy):
-    commands = ["", "record", "report", "top", "dump", "ps", "heap", "alloc", "doctor", "push"]
+    commands = ["", "record", "report", "top", "dump", "ps", "heap", "alloc", "doctor", "push", "agent"]
     for command in commands:
         text = subprocess.run([luaspy, *([command] if command else []), "--help"], check=True, capture_output=True, text=True).stdout
         for line in text.splitlines():
@@ -177,7 +177,7 @@ class Place:
         words = shlex.split(line.split("|")[0])
         if words[1] == "top" and "--batch" not in words:
             return self.run_in_terminal(line, words)
-        long = "-d" in words and float(words[words.index("-d") + 1]) > ENOUGH or "--interval" in words or words[1] == "record" and "--pid" in words and "-d" not in words
+        long = "-d" in words and float(words[words.index("-d") + 1]) > ENOUGH or "--interval" in words or words[1] == "record" and "--pid" in words and "-d" not in words or words[1] == "agent"
         with tempfile.TemporaryFile("w+") as out:
             command = subprocess.Popen(words, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
             try:

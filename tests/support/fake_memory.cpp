@@ -127,13 +127,16 @@ bool FakeMemory::read(Address address, std::span<std::byte> into) const {
     const Address at = address + done;
     const Image::Run* const run = run_of(at);
     if (run == nullptr && (elsewhere_ == 0 || at < lowest_address || at >= address_limit)) return false;
-    std::size_t size = 1;
+    std::size_t size = into.size() - done;
     if (run != nullptr) {
-      size = std::min<std::size_t>(into.size() - done, run->end() - at);
+      size = std::min<std::size_t>(size, run->end() - at);
       std::copy_n(run->bytes.begin() + static_cast<std::ptrdiff_t>(at - run->start), size,
                   into.begin() + static_cast<std::ptrdiff_t>(done));
     } else {
-      into[done] = static_cast<std::byte>(elsewhere_ >> at % 8 * 8);
+      const auto next = std::ranges::upper_bound(image_.runs, at, {}, &Image::Run::start);
+      if (next != image_.runs.end()) size = std::min<std::size_t>(size, next->start - at);
+      size = std::min<std::size_t>(size, address_limit - at);
+      for (std::size_t i = 0; i < size; ++i) into[done + i] = static_cast<std::byte>(elsewhere_ >> (at + i) % 8 * 8);
     }
     done += size;
   }

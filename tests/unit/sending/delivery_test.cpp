@@ -37,12 +37,12 @@ Outcome outcome(int status, const std::string& body = {}) {
 // Time passes only in sleep().
 struct Clock {
   std::chrono::steady_clock::time_point now{};
-  std::vector<BackOff::Duration> slept;
+  std::vector<RetryPause::Duration> slept;
   DeliveryOptions options(std::chrono::seconds patience) {
     DeliveryOptions made;
     made.patience = patience;
     made.now = [this] { return now; };
-    made.sleep = [this](BackOff::Duration duration) {
+    made.sleep = [this](RetryPause::Duration duration) {
       slept.push_back(duration);
       now += duration;
       return true;
@@ -70,28 +70,28 @@ TEST_CASE("an engine's refusal is one line of its own words, and cannot change t
 }
 
 TEST_CASE("waits double up to a minute, at random, and never below what the engine asks for", "[unit]") {
-  BackOff back_off(1);
+  RetryPause retry_pause(1);
   for (const std::chrono::seconds most : {1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s, 60s}) {
-    const BackOff::Duration wait = back_off.next({});
+    const RetryPause::Duration wait = retry_pause.next({});
     CHECK(wait >= most / 2);
     CHECK(wait <= most);
   }
-  CHECK(back_off.next(200s) == 200s);
-  CHECK(back_off.next(86400s) == 300s);
-  back_off.reset();
-  CHECK(back_off.next({}) <= 1s);
-  BackOff other(2);
-  CHECK(other.next({}) != BackOff(1).next({}));
+  CHECK(retry_pause.next(200s) == 200s);
+  CHECK(retry_pause.next(86400s) == 300s);
+  retry_pause.reset();
+  CHECK(retry_pause.next({}) <= 1s);
+  RetryPause other(2);
+  CHECK(other.next({}) != RetryPause(1).next({}));
 }
 
 TEST_CASE("a request is sent until it is there", "[unit]") {
   Clock clock;
-  BackOff back_off(1);
+  RetryPause retry_pause(1);
   Scripted client({away, HttpAnswer{503, {}, {}}, HttpAnswer{429, {}, 7s}, HttpAnswer{200, {}, {}}});
   std::vector<std::string> said;
   DeliveryOptions options = clock.options(60s);
   options.say = [&](const std::string& text) { said.push_back(text); };
-  CHECK(deliver(client, request, back_off, options));
+  CHECK(deliver(client, request, retry_pause, options));
   CHECK(client.sent == std::vector<std::string>(4, "body"));
   REQUIRE(clock.slept.size() == 3);
   CHECK(clock.slept[2] == 7s);
@@ -102,25 +102,25 @@ TEST_CASE("a request is sent until it is there", "[unit]") {
 
 TEST_CASE("what is refused is not sent again, and patience ends", "[unit]") {
   Clock clock;
-  BackOff back_off(1);
+  RetryPause retry_pause(1);
   Scripted refusing({HttpAnswer{400, "bad", {}}});
-  CHECK(deliver(refusing, request, back_off, clock.options(60s)).error().text ==
+  CHECK(deliver(refusing, request, retry_pause, clock.options(60s)).error().text ==
         "http://engine/path answered 400: bad.");
   CHECK(refusing.sent.size() == 1);
 
   Scripted busy({HttpAnswer{503, {}, {}}});
-  CHECK_FALSE(deliver(busy, request, back_off, clock.options(30s)));
+  CHECK_FALSE(deliver(busy, request, retry_pause, clock.options(30s)));
   CHECK(clock.now.time_since_epoch() <= 30s);
   CHECK(busy.sent.size() >= 5);
 
   Scripted asking({HttpAnswer{429, {}, 100s}});  // it would be too late
-  CHECK_FALSE(deliver(asking, request, back_off, clock.options(30s)));
+  CHECK_FALSE(deliver(asking, request, retry_pause, clock.options(30s)));
   CHECK(asking.sent.size() == 1);
 
   Scripted interrupted({HttpAnswer{503, {}, {}}});
   DeliveryOptions options = clock.options(30s);
-  options.sleep = [](BackOff::Duration) { return false; };
-  CHECK_FALSE(deliver(interrupted, request, back_off, options));
+  options.sleep = [](RetryPause::Duration) { return false; };
+  CHECK_FALSE(deliver(interrupted, request, retry_pause, options));
   CHECK(interrupted.sent.size() == 1);
 }
 

@@ -1,72 +1,25 @@
-"""check.py LUASPY LUA...: `luaspy push` against an engine that answers as it is told. What arrives must be what `report`
+"""push.py LUASPY LUA...: `luaspy push` against an engine that answers as it is told. What arrives must be what `report`
 writes, byte for byte; each kind of refusal must be told in the engine's own words, and tried again only where that may
 help."""
 import base64
 import gzip
-import http.server
 import json
 import os
 import pathlib
 import shutil
 import socket
-import ssl
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.parse
+
+from engine import Engine, fields, varint
 
 WORK = """
 local function add(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
 for i = 1, 600 do add(20000) end
 """
-
-
-class Engine(http.server.ThreadingHTTPServer):
-    """Answers each request with the next of `answers` (status, headers, body), the last one for ever."""
-
-    def __init__(self, tls=None):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.answers, self.requests = [(200, {}, b"")], []
-        if tls:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*tls)
-            self.socket = context.wrap_socket(self.socket, server_side=True)
-        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.server_address[1]}"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def expect(self, *answers):
-        self.answers, self.requests = list(answers), []
-
-    def handle_error(self, request, client_address):
-        pass  # a client that does not trust it
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.requests.append((self.path, dict(self.headers), body))
-        answers = self.server.answers
-        status, headers, answer = answers.pop(0) if len(answers) > 1 else answers[0]
-        if status == 0:  # half of a body
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
-            self.wfile.write(b"half")
-            self.close_connection = True
-            return
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *_):
-        pass
 
 
 class Push:
@@ -97,29 +50,6 @@ def check_otlp(push, engine):
     ((path, _, body),) = engine.requests
     text = gzip.decompress(body)
     assert path == "/own/path" and b"shop" in text and b"a=b" in text, path
-
-
-def varint(message, at):
-    value = shift = 0
-    while True:
-        byte = message[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
-def fields(message):
-    """(number, value) of each field of a protobuf message: numbers, and the bytes of strings and messages."""
-    at = 0
-    while at < len(message):
-        tag, at = varint(message, at)
-        value, at = varint(message, at)
-        if tag & 7 == 2:
-            at += value
-            value = message[at - value:at]
-        yield tag >> 3, value
 
 
 def pprof(packed):

@@ -1,0 +1,138 @@
+"""agent.py LUASPY LUA...: `luaspy agent` beside programs that come, go and work, for an engine that is away meanwhile."""
+import gzip
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from engine import Engine, fields, unpacked
+
+WORK = """
+local function hot(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
+local function cold(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
+io.write("READY\\n") io.flush()
+while true do hot(3000) cold(1000) end
+"""
+EVERY = 1
+
+
+class Program:
+    def __init__(self, lua, script, **environment):
+        self.process = subprocess.Popen([*lua, script], stdout=subprocess.PIPE, env=os.environ | environment)
+        assert self.process.stdout.readline() == b"READY\n"
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def strings_of(message):
+    (dictionary,) = [value for number, value in fields(message) if number == 2]
+    return [value.decode() for number, value in fields(dictionary) if number == 5], dictionary
+
+
+def profiles_in(message):
+    """Of each resource: its attributes, and how many samples each function has as its innermost one (profiles.proto)."""
+    strings, dictionary = strings_of(message)
+    tables = {number: [dict_of(value) for at, value in fields(dictionary) if at == number] for number in (2, 3, 7)}
+    for number, resource in fields(message):
+        if number != 1:
+            continue
+        attributes, functions = {}, {}
+        for at, value in fields(resource):
+            if at == 1:
+                for _, pair in fields(value):
+                    key, text = dict_of(pair)[1], dict_of(dict_of(pair)[2])
+                    attributes[key.decode()] = text.get(1, b"").decode() if 1 in text else text.get(3)
+            if at == 2:
+                for _, profile in [one for one in fields(value) if one[0] == 2]:
+                    for _, sample in [one for one in fields(profile) if one[0] == 2]:
+                        sample = dict_of(sample)
+                        stack = unpacked(tables[7][sample[1]][1])
+                        line = dict_of(tables[2][stack[0]][3])
+                        name = strings[tables[3][line[1]][1]].split(" (")[0]
+                        functions[name] = functions.get(name, 0) + sum(unpacked(sample[4]))
+        yield attributes, functions
+
+
+def dict_of(message):
+    return dict(fields(message))
+
+
+def received(engine):
+    for path, headers, body in list(engine.requests):
+        assert path == "/v1development/profiles" and headers["Content-Encoding"] == "gzip", path
+        yield from profiles_in(gzip.decompress(body))
+
+
+def until(condition, what, agent):
+    """The agent works at its own pace: at most a minute."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end and agent.poll() is None, what
+        time.sleep(0.05)
+
+
+def samples(engine, pid):
+    sums = {}
+    for attributes, functions in received(engine):
+        if attributes["process.pid"] == pid:
+            for name, count in functions.items():
+                sums[name] = sums.get(name, 0) + count
+    return sums
+
+
+def attributes_of(engine, pid):
+    return [attributes for attributes, _ in received(engine) if attributes["process.pid"] == pid]
+
+
+def main():
+    luaspy, *lua = sys.argv[1:]
+    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        wanted, other = folder / "wanted.lua", folder / "other.lua"
+        for script in (wanted, other):
+            script.write_text(WORK)
+        engine, first, unwanted = Engine(), Program(lua, wanted, OTEL_SERVICE_NAME="shop"), Program(lua, other)
+        programs = [first, unwanted]
+        engine.expect((503, {}, b""), (200, {}, b""))   # it is away at first: that is sent again
+        errors = folder / "errors"
+        with open(errors, "w", encoding="utf-8") as written:
+            agent = subprocess.Popen([luaspy, "agent", "--to", engine.url, "--every", str(EVERY), "--rate", "100", "--max-cpu", "100", "--max-stopped", "10", "--name", str(wanted),
+                                      "--attribute", "deployment.environment=test"], stderr=written, env=environment)
+        try:
+            until(lambda: sum(samples(engine, first.process.pid).values()) > 300, "the first program", agent)
+            second = Program(lua, wanted)
+            programs.append(second)
+            until(lambda: sum(samples(engine, second.process.pid).values()) > 100, "a program that came later", agent)
+            second.end()
+            until(lambda: f"process {second.process.pid} (" in errors.read_text().split("has ended")[0] and "has ended" in errors.read_text(), "it has ended", agent)
+            agent.send_signal(signal.SIGINT)
+            assert agent.wait(30) == 0
+            assert engine.requests[0][2] == engine.requests[1][2]   # the one that was not taken
+            del engine.requests[0]
+            of_first = samples(engine, first.process.pid)
+            share = of_first["hot"] / (of_first["hot"] + of_first["cold"])
+            assert 0.55 < share < 0.9, of_first   # 3/4
+            for attributes in attributes_of(engine, first.process.pid):
+                assert attributes["service.name"] == "shop" and attributes["deployment.environment"] == "test", attributes
+                assert attributes["host.name"] and attributes["process.runtime.name"] == "Lua" and attributes["process.runtime.version"].startswith("5.4."), attributes
+            assert all(attributes["service.name"] != "shop" for attributes in attributes_of(engine, second.process.pid))
+            assert not samples(engine, unwanted.process.pid)
+            said = errors.read_text()
+            assert "answered 503. It is tried again." in said and "takes profiles again" in said, said
+            assert f"samples process {first.process.pid} (" in said and "0 refused, 0 dropped, 0 not sent" in said, said
+            assert b"secret" not in b"".join(body for _, _, body in engine.requests)
+        finally:
+            agent.kill()
+            agent.wait()
+            for program in programs:
+                program.end()
+            print(errors.read_text())
+
+
+main()
