@@ -141,7 +141,8 @@ void add_shape(CLI::App& command, ViewOptions& shape, bool& threads) {
 }
 
 CLI::Option* add_all_threads(CLI::App& command, ViewOptions& shape) {
-  return command.add_flag("--all-threads", shape.all_threads, "With --idle: also threads that were only seen asleep");
+  shape.sleepers = false;
+  return command.add_flag("--all-threads", shape.sleepers, "With --idle: also threads that were only seen asleep");
 }
 
 }  // namespace luaspy

@@ -16,7 +16,7 @@ class ProfileBuilder {
       : tables_(tables),
         profile_(keeps_order, shape.cpus),
         view_(shape, tables.stacks, profile_.stacks()),
-        shows_all_threads_(shape.all_threads) {}
+        shows_sleepers_(shape.sleepers) {}
   ProfileBuilder(const ProfileBuilder&) = delete;
 
   // One tick of one thread, with a sample that has no loss. Returns its stack in the profile; nullopt:
@@ -36,7 +36,7 @@ class ProfileBuilder {
 
   // When no more samples come.
   void finish() {
-    if (!shows_all_threads_) profile_.leave_out_sleepers();
+    if (!shows_sleepers_) profile_.leave_out_sleepers();
   }
 
   Profile& profile() { return profile_; }
@@ -53,7 +53,7 @@ class ProfileBuilder {
   const EventTables& tables_;
   Profile profile_;
   StackView view_;
-  bool shows_all_threads_;
+  bool shows_sleepers_;
   ById<ThreadId, std::optional<std::uint32_t>> threads_;  // their indexes in the profile
 };
 

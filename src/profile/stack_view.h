@@ -22,7 +22,7 @@ struct ViewOptions {
   bool gc = false;           // an innermost frame for garbage collection
   bool vmstate = false;      // a root frame for the state of the VM
   bool processes = false;    // a root frame for each process
-  bool all_threads = false;  // also those that were only seen asleep, beside others that ran
+  bool sleepers = true;      // also threads that were only seen asleep, beside others that ran
   std::string only, ignore;  // regular expressions (base/pattern.h), searched in the describe() texts of frames, with
                              // their lines; "": none
 };

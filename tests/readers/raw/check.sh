@@ -24,7 +24,7 @@ read_both "$here/sample.luaspy" first
 read_both "$golden/sample.luaspy" time
 read_both "$golden/sample.bytes.luaspy" bytes
 # One block has all of its samples. read.py shows everything.
-"$luaspy" report "$golden/sample.kernel.luaspy" -f folded --lines --mode all -o "$folder/kernel"
+"$luaspy" report "$golden/sample.kernel.luaspy" -f folded --lines --mode all --all-threads -o "$folder/kernel"
 "$python" "$here/read.py" "$golden/sample.kernel.luaspy" > "$folder/kernel.expected"
 cmp "$folder/kernel" "$folder/kernel.expected"
 grep -q 'inner (shop.lua:~3)' "$folder/first"
