@@ -134,7 +134,8 @@ std::string threads_text(const Profile& profile, const TextStyle& style) {
                              style);
   for (std::size_t i = 0; i < rows.size() && i < static_cast<std::size_t>(style.top); ++i) {
     const ThreadInfo& thread = profile.threads()[rows[i].thread];
-    const std::string ran = running_text(doings[rows[i].thread]);
+    const bool of_time = profile.about.unit == Unit::nanoseconds;
+    const std::string ran = of_time ? running_text(doings[rows[i].thread]) : "";
     text += fmt::format(
         "  {:5.1f} {:>9}  {} {}{}{}\n", percent(rows[i].cost, whole), cost_text(rows[i].cost, style), thread.tid,
         shown(thread.name, style),
