@@ -143,7 +143,7 @@ class SpeedscopeReader {
       sample.stack = spell.stack;
       const bool counts = unit_.unit == Unit::samples || unit_.unit == Unit::objects;
       const std::int64_t passed = part_.about().timed ? spell.at - now : 0;
-      if (spell.weight == 0) continue;
+      if (counts && spell.weight == 0) continue;
       if (!part_.tick(passed, spell.weight, counts ? spell.weight : 1) || !part_.sample(spell.thread, sample)) {
         wrong_ = "the sum of all weights is too large";
         return;

@@ -149,6 +149,74 @@ TEST_CASE("what cannot be taken out of a page is told", "[unit]") {
   CHECK(!std::filesystem::exists(options.output));
 }
 
+// Files of other profilers, from end to end: their readers have tests of their own.
+TEST_CASE("files of other profilers are reported and converted like recordings", "[unit]") {
+  const Folder folder;
+  const auto written = [&](const std::vector<std::string>& files, const std::string& format) {
+    ReportOptions options;
+    options.files = files, options.format = format, options.output = folder.path("out");
+    const Result<int> done = report(options);
+    return done ? bytes_of(options.output) : done.error().text;
+  };
+  const std::string recording = folder.write("a.luaspy", sample_recording(Unit::nanoseconds)),
+                    folded = written({recording}, "folded"),
+                    pprof = folder.write("named.html", written({recording}, "pprof")),
+                    stacks = folder.write("b.bin", folded);
+  CHECK(written({pprof}, "folded") == folded);
+  CHECK(written({stacks}, "folded") == folded);
+  for (const std::string_view format : {"flamegraph", "svg", "speedscope", "pprof", "otlp", "callgrind", "firefox"})
+    CHECK(written({stacks}, std::string(format)).size() > 300);
+  // It becomes a recording, which gives the same again; a page does not carry the other file.
+  const std::string raw = folder.write("raw", written({pprof}, "raw"));
+  CHECK(bytes_of(raw).starts_with(raw::magic));
+  CHECK(written({raw}, "folded") == folded);
+  CHECK(carried_by(folder.write("page", written({pprof}, "flamegraph"))).empty());
+  CHECK(written({folder.write("many", "a 10000001\n")}, "raw").find("more than 10000000 samples") != std::string::npos);
+  // Several; of different units; without times.
+  CHECK(written({stacks, stacks}, "folded").find("work (app/main.lua:10) 6\n") != std::string::npos);
+  CHECK(written({stacks, pprof}, "folded").find("they cannot be added up") != std::string::npos);
+  CHECK(written({pprof}, "chrometrace").find("which " + pprof + " does not say") != std::string::npos);
+  ReportOptions part;
+  part.files = {pprof}, part.from = 1, part.output = folder.path("part.txt");
+  CHECK(error_of(part).find("does not say when its samples were") != std::string::npos);
+  CHECK(written({folder.write("torn", "no number\n")}, "folded").find("This is nothing that luaspy reads.") !=
+        std::string::npos);
+  CHECK(written({folder.write("zero", "a 0\nb\n")}, "folded").find("It is damaged: line 2: no number at its end.") !=
+        std::string::npos);
+}
+
+TEST_CASE("the report of a file of another profiler says what it is, and where it is damaged", "[unit]") {
+  const Folder folder;
+  ReportOptions options;
+  options.files = {folder.write("a.folded", "main;work (a.lua:3) 30\nmain;rest 10\nmain;re")};
+  options.output = folder.path("out.txt");
+  REQUIRE(report(options));
+  const std::string text = bytes_of(options.output);
+  INFO(text);
+  CHECK(text.starts_with("a.folded: folded stacks, 40 samples of 1 thread\n"));
+  CHECK(text.find("the file is damaged: line 3: no number at its end; this is what comes before\n") !=
+        std::string::npos);
+  CHECK(text.find("times a second") == std::string::npos);
+  CHECK(text.find("75.0") != std::string::npos);
+}
+
+TEST_CASE("a file that only counts can be compared with a recording of its kind", "[unit]") {
+  const Folder folder;
+  ReportOptions options;
+  options.output = folder.path("diff.txt");
+  options.diff = {folder.write("before", "m;f (a.lua:1) 600\nm;g (a.lua:9) 400\n"),
+                  folder.write("after", "m;f (a.lua:1) 300\nm;g (a.lua:9) 700\n")};
+  REQUIRE(report(options));
+  const std::string text = bytes_of(options.output);
+  INFO(text);
+  CHECK(text.find("larger share") != std::string::npos);
+  CHECK(text.find("too short") == std::string::npos);
+  CHECK(text.find("600 samples") == std::string::npos);
+  options.diff[1] = options.diff[0];
+  REQUIRE(report(options));
+  CHECK(bytes_of(options.output).find("larger share +") == std::string::npos);
+}
+
 TEST_CASE("a part of a recording is a recording", "[unit]") {
   const Folder folder;
   const std::string whole = folder.write("whole.luaspy", sample_recording(Unit::nanoseconds));
