@@ -31,11 +31,7 @@ const char* const report_notes =
     "Shares (--by samples) are of all samples: if one function gets slower, all others shrink. --by time\n"
     "compares seconds per second of recording (same load), --by run total seconds (same work).\n"
     "\n"
-    "Files of other profilers are told by their content: pprof, folded stacks, speedscope, OTLP, perf script,\n"
-    "and the streams of LuaJIT's sysprof and memprof, whose text -f sysprof and -f memprof print.\n"
-    "\n"
     "Examples:\n"
-    "  luaspy report a.luaspy --function discount     who calls it, and what does it call?\n"
     "  luaspy report --diff a.luaspy b.luaspy --by run  what became slower in the same work?";
 
 const char* const top_notes =

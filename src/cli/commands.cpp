@@ -107,7 +107,8 @@ void add_report(CLI::App& app, ReportOptions& options) {
       ->needs(diff)
       ->excludes(report.get_option("--format"));
   report.add_flag("--leak-only", options.leak_only, "Of a memprof stream: only what was not freed");
-  report.add_flag("--human-readable", options.human_readable, "With -f memprof: sizes in KiB, MiB and GiB");
+  report.add_flag("--human-readable", options.human_readable, "With -f memprof: sizes in KiB, MiB and GiB")
+      ->group("");  // for scripts that know it from LuaJIT's parser
   report.add_option("--unit", options.unit, "The allocations of a recording (record --alloc): bytes or objects")
       ->transform(one_of(allocation_units, {"bytes", "objects"}))
       ->option_text("UNIT");

@@ -162,8 +162,10 @@ std::string about_perhaps(const ProfileDiff& diff) {
 
 std::string summary(const ProfileDiff& diff) {
   const auto whole = [&](const ProfileDiff::Whole& of) {
-    return fmt::format("{} samples, {}{} in {:.2f} s", of.samples, amount_text(of.weight, diff.unit),
-                       diff.unit == Unit::nanoseconds ? " of threads' time" : "", of.seconds);
+    const std::string amount = diff.unit == Unit::samples ? "" : ", " + amount_text(of.weight, diff.unit);
+    return fmt::format("{} samples{}{}{}", of.samples, amount,
+                       diff.unit == Unit::nanoseconds ? " of threads' time" : "",
+                       of.seconds > 0 ? fmt::format(" in {:.2f} s", of.seconds) : "");
   };
   const auto count = [&](Verdict verdict) {
     return std::ranges::count(diff.rows, verdict, &ProfileDiff::Row::verdict);
