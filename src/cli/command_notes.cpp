@@ -27,7 +27,7 @@ const char* const record_notes =
     "  luaspy report my.luaspy                        what was hot; callers, lines, other formats";
 
 const char* const report_notes =
-    "Prints what is asked for, or else a summary and the hottest functions and lines, to standard output.\n"
+    "What is asked for goes to standard output, or to FILE; the rest, and errors, to standard error.\n"
     "Shares (--by samples) are of all samples: if one function gets slower, all others shrink. --by time\n"
     "compares seconds per second of recording (same load), --by run total seconds (same work).\n"
     "\n"
