@@ -134,7 +134,8 @@ Result<std::string> read_luajit_head(ByteReader& in, LuajitSymbols& symbols) {
   if (profiler != sysprof && profiler != memprof)
     return Error{Cause::unsupported,
                  "This is a stream of LuaJIT, but neither of sysprof nor of memprof: it has symbols only."};
-  const int version = (*head)[profiler.size()], known = profiler == sysprof ? sysprof_version : memprof_version;
+  const int version = static_cast<unsigned char>((*head)[profiler.size()]),
+            known = profiler == sysprof ? sysprof_version : memprof_version;
   if (version != known)
     return Error{Cause::unsupported,
                  fmt::format("This is a stream of LuaJIT's {} of version {}; luaspy reads version {}.",

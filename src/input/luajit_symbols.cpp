@@ -68,9 +68,9 @@ std::string LuajitSymbols::read_table(ByteReader& in) {
   constexpr std::size_t head = 7;  // "ljs", the version, three bytes that are reserved
   const std::optional<std::string> start = in.bytes(head, head);
   if (!start || !start->starts_with("ljs")) return "its table of symbols has no head";
-  if ((*start)[3] != table_version)
-    return fmt::format("its table of symbols is of version {}; luaspy reads version {}", static_cast<int>((*start)[3]),
-                       table_version);
+  const int version = static_cast<unsigned char>((*start)[3]);
+  if (version != table_version)
+    return fmt::format("its table of symbols is of version {}; luaspy reads version {}", version, table_version);
   for (;;) {
     const std::int64_t at = in.offset();
     const std::optional<std::uint8_t> header = in.byte();
