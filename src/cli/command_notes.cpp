@@ -30,7 +30,6 @@ const char* const report_notes =
     "What is asked for goes to standard output, or to FILE; the rest, and errors, to standard error.\n"
     "Shares (--by samples) are of all samples: if one function gets slower, all others shrink. --by time\n"
     "compares seconds per second of recording (same load), --by run total seconds (same work).\n"
-    "\n"
     "Examples:\n"
     "  luaspy report --diff a.luaspy b.luaspy --by run  what became slower in the same work?";
 

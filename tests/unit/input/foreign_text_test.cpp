@@ -157,7 +157,7 @@ TEST_CASE("a profile comes back from OpenTelemetry's message, as bytes and as JS
   CHECK(torn.samples() == profile.samples());
   CHECK(foreign::profile_of(json + json.substr(0, 100)).about.torn == "line 2: this is no JSON");
   for (const Unit unit : {Unit::bytes, Unit::objects}) {
-    const Profile allocated = foreign::profile_of(sample_recording(unit));
+    const Profile allocated = running(sample_recording(unit));
     const Profile again = foreign::profile_of(foreign::written("otlp", allocated));
     CHECK(again.about.unit == unit);
     CHECK(again.weight() == allocated.weight());
