@@ -141,6 +141,8 @@ class Agent {
       const pid_t pid = session->pid();
       Known& known = now[pid];
       known.executable = program_of(pid);
+      if (const auto before = known_.find(pid); before != known_.end() && !known.executable.starts_with('/'))
+        known.executable = before->second.executable;  // it ends just now
       for (const LuaImage& image : session->sampler().reader().images()) known.luas.push_back(image.name());
       const auto before = known_.find(pid);
       if (before == known_.end() || before->second.executable != now[pid].executable)

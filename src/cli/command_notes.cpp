@@ -117,7 +117,8 @@ const char* const push_notes =
 const char* const agent_notes =
     "Starts nothing and changes nothing: it looks at programs as record does, but seldom. Names of\n"
     "functions, their files and lines leave this machine; values of variables and the text of Lua files\n"
-    "do not. It says on standard error what changes, and ends when a signal asks it to (Ctrl-C).\n"
+    "do not. What changes goes to standard error, nothing to standard output. It ends when a signal asks\n"
+    "it to (Ctrl-C).\n"
     "\n"
     "Examples:\n"
     "  luaspy agent --to http://collector:4318 --attribute deployment.environment=prod\n"

@@ -66,7 +66,10 @@ def fields(message):
     at = 0
     while at < len(message):
         tag, at = varint(message, at)
-        value, at = varint(message, at)
+        if tag & 7 == 1:
+            value, at = int.from_bytes(message[at:at + 8], "little"), at + 8
+        else:
+            value, at = varint(message, at)
         if tag & 7 == 2:
             at += value
             value = message[at - value:at]
