@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/protobuf_fields.h"
 #include "base/text.h"
 #include "input/foreign_stacks.h"
 #include "input/frame_text.h"
-#include "input/protobuf_fields.h"
 #include "input/raw_fields.h"
 #include "input/sample_labels.h"
 #include "input/value_unit.h"

@@ -4,13 +4,13 @@
 #include <array>
 #include <optional>
 
+#include "base/protobuf_fields.h"
 #include "input/folded_reader.h"
 #include "input/json_reader.h"
 #include "input/luajit_reader.h"
 #include "input/otlp_reader.h"
 #include "input/perf_script_reader.h"
 #include "input/pprof_reader.h"
-#include "input/protobuf_fields.h"
 #include "input/raw_reader.h"
 #include "input/source_stream.h"
 #include "profile/raw_format.h"

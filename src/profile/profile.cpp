@@ -27,7 +27,7 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
   samples_ += tick.samples;
   Track& track = tracks_[thread];
   track.quality += facts.quality;
-  ++track.vm_states[static_cast<std::size_t>(facts.vm_state)];
+  track.vm_states[static_cast<std::size_t>(facts.vm_state)] += tick.samples;
   Situation situation = {facts, stack};
   if (!keeps_cpus_) situation.cpu = -1;
   if (track.amount == nullptr || situations_[track.at.situation] != situation) {

@@ -43,7 +43,8 @@ Outcome send_once(HttpClient& client, const HttpRequest& request) {
   const Result<HttpAnswer> answer = client.post(request);
   if (!answer) return {Outcome::Kind::again, answer.error().text, {}};
   constexpr int success = 200, redirection = 300;
-  if (answer->status >= success && answer->status < redirection) return {Outcome::Kind::delivered, {}, {}};
+  if (answer->status >= success && answer->status < redirection)
+    return {Outcome::Kind::delivered, request.not_taken != nullptr ? request.not_taken(*answer) : "", {}};
   const std::string words = words_of(*answer);
   std::string why = fmt::format("{} answered {}{}{}.", request.url, answer->status, words.empty() ? "" : ": ", words);
   if (why.ends_with("..")) why.pop_back();
@@ -57,6 +58,7 @@ Result<void> deliver(HttpClient& client, const HttpRequest& request, RetryPause&
   for (;;) {
     const Outcome outcome = send_once(client, request);
     if (outcome.kind == Outcome::Kind::delivered) {
+      if (!outcome.why.empty() && options.say) options.say(outcome.why);
       retry_pause.reset();
       return {};
     }

@@ -29,7 +29,7 @@ class RetryPause {
 
 struct Outcome {
   enum class Kind { delivered, again, refused } kind = Kind::again;
-  std::string why;                                  // not delivered, or only a part of it: a sentence
+  std::string why;                                  // not delivered, or without a part of it: a sentence
   std::optional<std::chrono::seconds> retry_after;  // again
 };
 // One try. `again` (an engine that cannot be reached, is busy or broken) may be tried later; `refused` will be refused
@@ -43,7 +43,7 @@ struct DeliveryOptions {
   std::function<bool(RetryPause::Duration)> sleep;
   std::function<void(const std::string&)> say;  // what went wrong, before each new try
 };
-// An Error: not delivered, and why.
+// An Error: not delivered, and why. What an engine has not taken of what was delivered is said.
 Result<void> deliver(HttpClient& client, const HttpRequest& request, RetryPause& retry_pause,
                      const DeliveryOptions& options);
 

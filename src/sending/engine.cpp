@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/base64.h"
+#include "base/protobuf_fields.h"
 #include "base/text.h"
 #include "output/gzip.h"
 #include "output/otlp_wire.h"
@@ -55,6 +56,25 @@ std::string service_of(const OtlpAttributes& known) {
   const auto found = std::ranges::find(known, service_name,
                                        [](const auto& each) { return std::string_view(each.first); });
   return found != known.end() ? found->second : "luaspy";
+}
+
+// ExportProfilesServiceResponse.partial_success (opentelemetry-proto, collector/profiles/v1development): how many
+// profiles were rejected, and why. Also a warning, with none.
+std::string not_taken_by_otlp(const HttpAnswer& answer) {
+  constexpr std::uint32_t partial = 1, rejected = 1, message = 2;
+  std::uint64_t count = 0;
+  std::string why;
+  ProtobufFields all(answer.body);
+  while (const auto field = all.next()) {
+    if (field->number != partial || !field->is_bytes) continue;
+    ProtobufFields fields(field->bytes);
+    while (const auto inner = fields.next()) {
+      if (inner->number == rejected && !inner->is_bytes) count = inner->value;
+      if (inner->number == message && inner->is_bytes) why = printable(inner->bytes);
+    }
+  }
+  if (count == 0 && why.empty()) return {};
+  return fmt::format("The engine did not take {} of the profiles{}{}.", count, why.empty() ? "" : ": ", why);
 }
 
 std::string pprof_of(const Profile& profile, const WriteOptions& options) {
@@ -126,8 +146,10 @@ Result<OtlpAttributes> parse_attributes(const std::vector<std::string>& texts) {
 HttpRequest otlp_request(const Destination& to, const OtlpBuilder& message) {
   std::ostringstream body;
   Gzip(body).add(otlp::to_protobuf(message.message()));
-  HttpRequest request = {
-      to.url, {{"Content-Type", "application/x-protobuf"}, {"Content-Encoding", "gzip"}}, std::move(body).str()};
+  HttpRequest request = {to.url,
+                         {{"Content-Type", "application/x-protobuf"}, {"Content-Encoding", "gzip"}},
+                         std::move(body).str(),
+                         &not_taken_by_otlp};
   request.headers.insert(request.headers.end(), to.headers.begin(), to.headers.end());
   return request;
 }

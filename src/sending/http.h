@@ -11,16 +11,18 @@
 
 namespace luaspy {
 
-struct HttpRequest {
-  std::string url;
-  std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;
-};
-
 struct HttpAnswer {
   int status = 0;
   std::string body;                                 // its beginning
   std::optional<std::chrono::seconds> retry_after;  // RFC 9110, Retry-After: from now on
+};
+
+struct HttpRequest {
+  std::string url;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+  // What an answer of success says that was not taken: a sentence, or "". nullptr: it says nothing.
+  std::string (*not_taken)(const HttpAnswer&) = nullptr;
 };
 
 class HttpClient {

@@ -114,7 +114,9 @@ void Outbox::run() {
 void Outbox::handle(const Outcome& outcome) {
   if (outcome.kind == Outcome::Kind::delivered) {
     retry_pause_.reset();
-    if (!std::exchange(trouble_, {}).empty()) say_("The engine takes profiles again.");
+    const std::string before = std::exchange(trouble_, outcome.why);
+    if (!outcome.why.empty() && before != outcome.why) say_(outcome.why);
+    if (outcome.why.empty() && !before.empty()) say_("The engine takes profiles again.");
     return;
   }
   if (std::exchange(trouble_, outcome.why) == outcome.why) return;

@@ -158,12 +158,13 @@ void check_usage(const Words& words, const std::string& line) {
 TEST_CASE("wrong usage", "[commands]") {
   const std::string self = std::to_string(::getpid());
   check_usage({},
-              "say what to do: luaspy record, report, top, dump, heap, alloc, ps, doctor, view, completion, manual "
+              "say what to do: luaspy record, report, top, dump, heap, alloc, ps, doctor, view, push, agent, "
+              "completion, manual "
               "(luaspy --help)");
   check_usage({"recrod", "--pid", self}, "there is no command recrod. Did you mean luaspy record?");
   check_usage({"frobnicate"},
               "there is no command frobnicate. There are: record, report, top, dump, heap, alloc, ps, doctor, "
-              "view, completion, manual (luaspy --help)");
+              "view, push, agent, completion, manual (luaspy --help)");
   check_usage({"record"}, "say what to look at: --pid PID, --name NAME, or -- and a command");
   check_usage({"dump"}, "say what to look at: --pid PID, --name NAME, or --core FILE");
   check_usage({"record", "-r", "0", "--pid", self}, "--rate: it has to be from 0.01 to 10000 (luaspy record --help)");
@@ -211,7 +212,7 @@ TEST_CASE("wrong usage", "[commands]") {
               fmt::format("say what to do with process {0}. Did you mean luaspy record {0}? (luaspy --help)", self));
   check_usage({"--nonsense"},
               "luaspy has no option --nonsense. Say what to do: luaspy record, report, top, dump, heap, alloc, ps, "
-              "doctor, view, completion, manual (luaspy --help)");
+              "doctor, view, push, agent, completion, manual (luaspy --help)");
   // What does not go together, or not alone.
   check_usage({"record", "--pid", self, "--", "true"}, "--pid and a command do not go together (luaspy record --help)");
   check_usage({"dump", "--pid", self, "--name", "lua"}, "--pid and --name do not go together (luaspy dump --help)");

@@ -105,6 +105,13 @@ def check_answers(push, engine):
     assert status == 0 and len(engine.requests) == 3 and time.monotonic() - began >= 2, (status, why)
     assert "answered 429. Again in 2.0 s." in why and "answered 503: warming up. Again in" in why, why
     assert len({body for _, _, body in engine.requests}) == 1
+    engine.expect((200, {}, b"\x0a\x00"))   # what a Collector answers
+    assert push(engine.url)[2] == ""
+    engine.expect((200, {}, b"\x0a\x0c\x08\x02\x12\x08too deep"))
+    status, _, why = push(engine.url)
+    assert status == 0 and "did not take 2 of the profiles: too deep." in why, (status, why)
+    engine.expect((200, {}, b"<html>\xff\xff"))
+    assert push(engine.url)[0] == 0
     engine.expect((0, {}, b""), (200, {}, b""))
     status, _, why = push(engine.url)
     assert status == 0 and len(engine.requests) == 2, (status, why)

@@ -402,6 +402,13 @@ TEST_CASE("threads that were only seen asleep are left out beside others", "[uni
   CHECK(runs(profile.timeline(1)).size() == 2);
   profile.leave_out_sleepers();
   CHECK(profile.sleepers().threads == 1);  // once
+
+  // One of another profiler's file that stands for several.
+  Profile counted;
+  add_framed(counted, sleeper, {10, 70, 7}, asleep(sample_of(stack_of(1, 1))));
+  add_framed(counted, busy, {20, 10, 1}, sample_of(stack_of(1, 2)));
+  counted.leave_out_sleepers();
+  CHECK((counted.samples() == 1 && counted.samples_in(VmState::none) == 0 && counted.idle() == 7));
 }
 
 }  // namespace luaspy
