@@ -80,9 +80,10 @@ Error no_kind(std::string_view head) {
   if (head.empty()) return {Cause::usage, "The file is empty."};
   if (head.starts_with("PERFILE2"))
     return {Cause::usage, "This is a file of perf itself. `perf script` makes a text of it that luaspy reads."};
-  return {Cause::usage,
-          "This is nothing that luaspy reads. It reads its own recordings and pages, folded stacks, and profiles of "
-          "pprof."};
+  return {
+      Cause::usage,
+      "This is nothing that luaspy reads. It reads its own recordings and pages, and of others: pprof, folded stacks, "
+      "speedscope, OpenTelemetry's profiles, the text of perf script, and LuaJIT's sysprof and memprof."};
 }
 
 }  // namespace

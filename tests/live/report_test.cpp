@@ -303,7 +303,7 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
   CHECK(picture.err.find("it'\\''s.folded'") != std::string::npos);
   CHECK(report({raw, "-o", folder.path("jit.svg")}).empty());
   CHECK(read_file(folder.path("jit.svg")).find("<svg ") != std::string::npos);
-  check_refused({path}, 2, "no raw recording");
+  check_refused({path}, 2, "This is nothing that luaspy reads");
   check_refused({folder.path("none")}, 2, "Cannot read .*none");
   check_refused({raw, "--tree", "-f", "folded"}, 2, "do not go together");
   check_refused({}, 2, "say which recording");
