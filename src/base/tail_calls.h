@@ -6,7 +6,8 @@
 namespace luaspy {
 
 inline constexpr std::string_view tail_calls_name = "(...tail calls...)",
-                                  tail_calls_meaning = "tail calls replaced callers here; which functions these were "
-                                                       "is not known";
+                                  tail_calls_meaning =
+                                      "tail calls replaced callers here; which functions these were "
+                                      "is not known";
 
 }  // namespace luaspy

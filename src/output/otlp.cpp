@@ -183,7 +183,8 @@ class OtlpBuilder::Source {
     add("process.pid", otlp::Value(std::int64_t{pid}));
     add("process.executable.name", otlp::Value(printable(name.empty() ? command : name)));
     if (is_target) add("process.executable.path", otlp::Value(printable(profile_.about.executable)));
-    for (const std::string& lua : profile_.about.luas) {  // "Lua 5.4.3-5.4.9", "LuaJIT 2.1", "LuaJIT, 64-bit references"
+    for (const std::string& lua : profile_.about.luas) {  // "Lua 5.4.3-5.4.9", "LuaJIT 2.1", "LuaJIT, 64-bit
+                                                          // references"
       const std::size_t end = lua.find_first_of(" ,");
       add("process.runtime.name", otlp::Value(lua.substr(0, end)));
       if (end != std::string::npos && lua[end] == ' ') add("process.runtime.version", otlp::Value(lua.substr(end + 1)));
