@@ -9,8 +9,8 @@
 #include <memory>
 #include <random>
 
-#include "agent/process_facts.h"
 #include "agent/rate_budget.h"
+#include "agent/service_facts.h"
 #include "agent/window.h"
 #include "attach/proc_files.h"
 #include "attach/program_name.h"

@@ -1,4 +1,4 @@
-#include "agent/process_facts.h"
+#include "agent/service_facts.h"
 
 #include <catch2/catch.hpp>
 
@@ -28,7 +28,7 @@ TEST_CASE("containers and pods are known by their cgroup", "[unit]") {
     CHECK(facts_in("0::" + path + "\n", "").container == id);
   CHECK(facts_in("0::/docker/" + id + "b\n", "").container.empty());
   const std::string pod = "01234567-89ab-cdef-0123-456789abcdef";
-  const ProcessFacts slice = facts_in(
+  const ServiceFacts slice = facts_in(
       "0::/kubepods.slice/kubepods-burstable.slice/"
       "kubepods-burstable-pod01234567_89ab_cdef_0123_456789abcdef.slice/cri-containerd-" +
           id + ".scope\n",

@@ -11,7 +11,7 @@
 
 namespace luaspy {
 
-struct ProcessFacts {
+struct ServiceFacts {
   std::string service;    // OTEL_SERVICE_NAME, or the unit's name; "": neither
   std::string container;  // 64 hexadecimal digits, or ""
   std::string pod;        // Kubernetes' uid of its pod, or ""
@@ -19,11 +19,11 @@ struct ProcessFacts {
 
 // `cgroups`: /proc/PID/cgroup (cgroups(7)), of either version. `environment`: /proc/PID/environ, NAME=VALUE\0.
 // What a process says of itself is not trusted to be short, or text.
-ProcessFacts facts_in(std::string_view cgroups, std::string_view environment);
+ServiceFacts facts_in(std::string_view cgroups, std::string_view environment);
 // Empty where luaspy may not read them.
-ProcessFacts facts_of(pid_t pid);
+ServiceFacts facts_of(pid_t pid);
 
 // By OpenTelemetry's semantic conventions, those that are known; service.name always: else `command`.
-OtlpAttributes attributes_of(const ProcessFacts& facts, const std::string& command);
+OtlpAttributes attributes_of(const ServiceFacts& facts, const std::string& command);
 
 }  // namespace luaspy

@@ -1,4 +1,4 @@
-#include "agent/process_facts.h"
+#include "agent/service_facts.h"
 
 #include <algorithm>
 #include <cctype>
@@ -83,8 +83,8 @@ std::string beginning_of(pid_t pid, std::string_view file) {
 
 }  // namespace
 
-ProcessFacts facts_in(std::string_view cgroups, std::string_view environment) {
-  ProcessFacts facts;
+ServiceFacts facts_in(std::string_view cgroups, std::string_view environment) {
+  ServiceFacts facts;
   facts.service = variable(environment, "OTEL_SERVICE_NAME");
   while (!cgroups.empty()) {  // "0::/system.slice/nginx.service"; of version 1 a line for each controller
     const std::string_view line = cgroups.substr(0, cgroups.find('\n'));
@@ -99,9 +99,9 @@ ProcessFacts facts_in(std::string_view cgroups, std::string_view environment) {
   return facts;
 }
 
-ProcessFacts facts_of(pid_t pid) { return facts_in(beginning_of(pid, "cgroup"), beginning_of(pid, "environ")); }
+ServiceFacts facts_of(pid_t pid) { return facts_in(beginning_of(pid, "cgroup"), beginning_of(pid, "environ")); }
 
-OtlpAttributes attributes_of(const ProcessFacts& facts, const std::string& command) {
+OtlpAttributes attributes_of(const ServiceFacts& facts, const std::string& command) {
   OtlpAttributes all = {{"service.name", facts.service.empty() ? printable(command, longest) : facts.service}};
   if (!facts.container.empty()) all.emplace_back("container.id", facts.container);
   if (!facts.pod.empty()) all.emplace_back("k8s.pod.uid", facts.pod);
