@@ -21,7 +21,6 @@
 #include "ps/lua_processes.h"
 #include "sampling/process_tree.h"
 #include "sampling/sampling_loop.h"
-#include "sending/curl_client.h"
 #include "sending/outbox.h"
 #include "system/page_server.h"
 #include "system/signals.h"
@@ -37,12 +36,12 @@ bool has_one_of(const std::string& text, const std::vector<std::string>& parts) 
 
 class Agent {
  public:
-  Agent(const AgentOptions& options, Destination to, OtlpAttributes attributes, std::unique_ptr<HttpClient> client)
+  Agent(const AgentOptions& options, Connection connection)
       : options_(options),
-        to_(std::move(to)),
-        attributes_(std::move(attributes)),
+        to_(std::move(connection.to)),
+        attributes_(std::move(connection.attributes)),
         random_(std::random_device{}()),
-        outbox_(std::move(client), static_cast<std::size_t>(options.buffer_mb * (1 << 20)), random_(),
+        outbox_(std::move(connection.client), static_cast<std::size_t>(options.buffer_mb * (1 << 20)), random_(),
                 [](const std::string& text) { say("luaspy agent: {}\n", text); }),
         tree_(ProcessTree::of_host(sampler_options(options), [this](pid_t pid) { return wants(pid); })),
         budget_(options.rate, options.max_cpu / 100) {
@@ -90,6 +89,7 @@ class Agent {
                                      std::chrono::system_clock::now().time_since_epoch())
                                      .count();
     run_loop(tree_, loop, window, counts);
+    report_losses(window);
     report_changes();  // of those that were found meanwhile, too
     send(window, loop.rate, started, counts.duration_ns);
     keep_budget(system::to_ns(Clock::now() - began));
@@ -132,6 +132,18 @@ class Agent {
     about.executable = known != known_.end() ? known->second.executable : of.command.substr(0, of.command.find(' '));
     if (known != known_.end()) about.luas = known->second.luas;
     return about;
+  }
+
+  // Samples that are missing are not told by those that are there: said when it begins, and when it is over.
+  void report_losses(const Window& window) {
+    constexpr double much = 0.1;
+    const double all = static_cast<double>(window.lost() + window.samples());
+    const bool loses = static_cast<double>(window.lost()) > much * all;
+    if (loses && !loses_)
+      say("luaspy agent: {:.0f} % of the looks are lost: the machine is busy, or threads could not be read\n",
+          100 * static_cast<double>(window.lost()) / all);
+    if (!loses && loses_) say("luaspy agent: few looks are lost now\n");
+    loses_ = loses;
   }
 
   // Which programs have come and gone.
@@ -181,24 +193,17 @@ class Agent {
   ProcessTree tree_;
   RateBudget budget_;
   std::int64_t cpu_ns_ = 0;
-  bool is_first_ = true;
+  bool is_first_ = true, loses_ = false;
   std::map<pid_t, Known> known_;
 };
 
 }  // namespace
 
 Result<int> agent(const AgentOptions& options) {
-  Result<Destination> to = destination(options.engine, options.to);
-  if (!to) return to.error();
-  Result<std::vector<std::pair<std::string, std::string>>> headers = authorization_headers(options.authorization);
-  if (!headers) return headers.error();
-  to->headers = std::move(*headers);
-  Result<OtlpAttributes> attributes = parse_attributes(options.attributes);
-  if (!attributes) return attributes.error();
-  Result<std::unique_ptr<HttpClient>> client = open_curl({.ca_file = options.ca_file});
-  if (!client) return client.error();
+  Result<Connection> connection = prepare_connection(options.engine);
+  if (!connection) return connection.error();
   system::watch_signals();
-  Agent(options, std::move(*to), std::move(*attributes), std::move(*client)).run();
+  Agent(options, std::move(*connection)).run();
   return 0;
 }
 

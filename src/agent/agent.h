@@ -5,25 +5,20 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sending/authorization.h"
-#include "sending/engine.h"
+#include "sending/connection.h"
 
 namespace luaspy {
 
 struct AgentOptions {
-  std::string to;  // URL
-  Engine engine = Engine::otlp;
-  double rate = 19;                     // Hz; not a divisor of what programs do in a rhythm
-  double every = 15;                    // s, between two batches
-  bool idle = false;                    // sleeping threads, too
-  double max_stopped = 1;               // % of the time that a thread may stand still
-  double max_cpu = 1;                   // % of one CPU that luaspy may use; it samples less often then
-  std::vector<std::string> names;       // only processes whose name or command line has one of these; empty: all
-  std::vector<std::string> excluded;    // and none of these
-  std::vector<std::string> attributes;  // KEY=VALUE, of all profiles
-  double buffer_mb = 64;                // of what waits for an engine that is away
-  Authorization authorization;
-  std::string ca_file;  // certificates to trust instead of the system's; "": those
+  EngineOptions engine;
+  double rate = 19;                   // Hz; not a divisor of what programs do in a rhythm
+  double every = 15;                  // s, between two batches
+  bool idle = false;                  // sleeping threads, too
+  double max_stopped = 1;             // % of the time that a thread may stand still
+  double max_cpu = 1;                 // % of one CPU that luaspy may use; it samples less often then
+  std::vector<std::string> names;     // only processes whose name or command line has one of these; empty: all
+  std::vector<std::string> excluded;  // and none of these
+  double buffer_mb = 64;              // of what waits for an engine that is away
 };
 
 // Until a signal asks to end. Names of functions, their files and lines leave this machine; values and the text of Lua

@@ -14,8 +14,8 @@ ProfileBuilder& Window::builder_of(const ThreadInfo& thread) {
 }
 
 void Window::add(ThreadId thread, const Tick& tick, const Sample& sample) {
+  ++(sample.loss == Loss::none ? samples_ : lost_);
   if (sample.loss != Loss::none) return;
-  ++samples_;
   (void)builder_of(tables_.threads[thread]).add(thread, tick, sample);
 }
 
@@ -31,7 +31,7 @@ void Window::tables_renewed() {
 
 std::vector<Window::Of> Window::take_profiles() {
   tables_renewed();
-  samples_ = 0;
+  samples_ = lost_ = 0;
   return std::exchange(finished_, {});
 }
 

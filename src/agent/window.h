@@ -21,7 +21,7 @@ class Window : public SampleSink {
   void add(ThreadId thread, const Tick& tick, const Sample& sample) override;
   void add_idle(ThreadId, std::int64_t) override {}
   void add_waiting(ThreadId, std::int64_t) override {}
-  void add_loss(Loss, std::int64_t) override {}
+  void add_loss(Loss, std::int64_t count) override { lost_ += count; }
   void tables_renewed() override;
 
   struct Of {
@@ -32,6 +32,7 @@ class Window : public SampleSink {
   // Those that have samples. It is empty afterwards.
   std::vector<Of> take_profiles();
   std::int64_t samples() const { return samples_; }
+  std::int64_t lost() const { return lost_; }
 
  private:
   ProfileBuilder& builder_of(const ThreadInfo& thread);
@@ -44,7 +45,7 @@ class Window : public SampleSink {
   const EventTables& tables_;
   std::map<Key, Building> building_;
   std::vector<Of> finished_;
-  std::int64_t samples_ = 0;
+  std::int64_t samples_ = 0, lost_ = 0;
 };
 
 }  // namespace luaspy

@@ -300,7 +300,6 @@ const std::map<std::string, Engine> engines = {
     {"otlp", Engine::otlp}, {"pyroscope", Engine::pyroscope}, {"parca", Engine::parca}};
 
 // What push and agent have in common: the engine, and who luaspy is to it.
-template <typename EngineOptions>
 void add_engine(CLI::App& command, EngineOptions& options) {
   command.add_option("--to", options.to, "The engine: http://HOST:PORT, with a path if it is not the usual one")
       ->option_text("URL")
@@ -326,7 +325,7 @@ void add_push(CLI::App& app, PushOptions& options) {
   push.add_option("file", options.files, "What record wrote, each sent by itself; - is standard input")
       ->option_text("FILE...")
       ->required();
-  add_engine(push, options);
+  add_engine(push, options.engine);
   push.add_option("--service", options.service, "service.name (the program's name)")->option_text("NAME");
   push.add_option("--patience", options.patience, "Seconds to try again where the engine is away or busy (30)")
       ->transform(seconds(0, 86400))
@@ -336,7 +335,7 @@ void add_push(CLI::App& app, PushOptions& options) {
 void add_agent(CLI::App& app, AgentOptions& options) {
   CLI::App& agent = *app.add_subcommand("agent", "Sample all Lua programs of a host, always, for such an engine");
   agent.footer(agent_notes);
-  add_engine(agent, options);
+  add_engine(agent, options.engine);
   agent.add_option("-r,--rate", options.rate, "Samples per second (19)")->check(number(0.1, 1000))->option_text("HZ");
   agent.add_option("--every", options.every, "Seconds between two batches (15)")
       ->transform(seconds(1, 3600))

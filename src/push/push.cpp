@@ -9,19 +9,12 @@
 #include "base/say.h"
 #include "base/text.h"
 #include "report/read_recordings.h"
-#include "sending/curl_client.h"
 #include "sending/delivery.h"
 #include "system/calls.h"
 #include "system/signals.h"
 
 namespace luaspy {
 namespace {
-
-Result<OtlpAttributes> attributes_of(const PushOptions& options) {
-  Result<OtlpAttributes> all = parse_attributes(options.attributes);
-  if (all && !options.service.empty()) all->emplace(all->begin(), "service.name", options.service);
-  return all;
-}
 
 // Those that know one profile by its labels, and not what its message says of its process.
 OtlpAttributes with_service(OtlpAttributes attributes, const Profile& profile) {
@@ -40,8 +33,10 @@ bool sleep(RetryPause::Duration duration) {
 
 class Pushing {
  public:
-  Pushing(Destination to, OtlpAttributes attributes, std::unique_ptr<HttpClient> client, double patience)
-      : to_(std::move(to)), attributes_(std::move(attributes)), client_(std::move(client)) {
+  Pushing(Connection connection, double patience)
+      : to_(std::move(connection.to)),
+        attributes_(std::move(connection.attributes)),
+        client_(std::move(connection.client)) {
     delivery_.patience = std::chrono::seconds(static_cast<std::int64_t>(patience));
     delivery_.sleep = sleep;
     delivery_.say = [](const std::string& text) { say("luaspy: {}\n", text); };
@@ -80,17 +75,12 @@ class Pushing {
 }  // namespace
 
 Result<int> push(const PushOptions& options) {
-  Result<Destination> to = destination(options.engine, options.to);
-  if (!to) return to.error();
-  Result<std::vector<std::pair<std::string, std::string>>> headers = authorization_headers(options.authorization);
-  if (!headers) return headers.error();
-  to->headers = std::move(*headers);
-  Result<OtlpAttributes> attributes = attributes_of(options);
-  if (!attributes) return attributes.error();
-  Result<std::unique_ptr<HttpClient>> client = open_curl({.ca_file = options.ca_file});
-  if (!client) return client.error();
+  Result<Connection> connection = prepare_connection(options.engine);
+  if (!connection) return connection.error();
+  OtlpAttributes& attributes = connection->attributes;
+  if (!options.service.empty()) attributes.emplace(attributes.begin(), "service.name", options.service);
   system::watch_signals();
-  Pushing pushing(std::move(*to), std::move(*attributes), std::move(*client), options.patience);
+  Pushing pushing(std::move(*connection), options.patience);
   for (const std::string& file : options.files) {
     if (const Result<void> pushed = pushing.push(file); !pushed) return pushed.error();
   }

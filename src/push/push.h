@@ -5,19 +5,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sending/authorization.h"
-#include "sending/engine.h"
+#include "sending/connection.h"
 
 namespace luaspy {
 
 struct PushOptions {
   std::vector<std::string> files;  // recordings, each of which is sent by itself; "-": standard input
-  std::string to;                  // URL
-  Engine engine = Engine::otlp;
-  std::string service;                  // service.name; "": the target's
-  std::vector<std::string> attributes;  // KEY=VALUE
-  Authorization authorization;
-  std::string ca_file;   // certificates to trust instead of the system's; "": those
+  EngineOptions engine;
+  std::string service;   // service.name; "": the target's
   double patience = 30;  // s, until an engine that is busy or away is given up
 };
 

@@ -32,7 +32,9 @@ TEST_CASE("a window has a profile for each program of each process", "[unit]") {
   Sample lost;
   lost.loss = Loss::not_stopped;
   window.add(other, tick, lost);
+  window.add_loss(Loss::late, 2);
   CHECK(window.samples() == 4);
+  CHECK(window.lost() == 3);
   const std::vector<Window::Of> all = window.take_profiles();
   REQUIRE(all.size() == 3);
   CHECK((all[0].pid == 10 && all[0].command == "web" && all[0].profile->samples() == 2));
