@@ -7,7 +7,7 @@
 
 namespace luaspy {
 
-void BurstPace::add(std::int64_t trapped, std::int64_t growing, std::int64_t took_ns, std::size_t period) {
+void BurstPace::add(std::int64_t trapped, std::int64_t growing, std::int64_t took_ns, const Loops& loops) {
   constexpr double weight = 0.1;  // of the newest
   ++bursts_;
   trapped_ += trapped;
@@ -15,12 +15,13 @@ void BurstPace::add(std::int64_t trapped, std::int64_t growing, std::int64_t too
   a_burst_ns_ += weight * (static_cast<double>(took_ns) - a_burst_ns_);
   if (growing == 0) return;
   // A burst has to be some times longer than a loop of the program. The loop that is seen may be a part
-  // of another one, which is longer than the burst; so it is never shorter than most loops would need.
-  constexpr double loops = 4, least_calls = 16, usual = 100, least_bursts_a_second = 10;
+  // of another one, which is longer than the burst; so it is never shorter than most loops would need. Where a pause
+  // between two rounds shows that one, bursts as long as it suffice.
+  constexpr double rounds = 4, least_calls = 16, usual = 100, least_bursts_a_second = 10;
   const double a_call_ns = static_cast<double>(took_ns) / static_cast<double>(growing);
   const double affordable = most_cost_ * 1e9 / least_bursts_a_second / std::max(a_call_ns, 1.0);
   const double most = std::clamp<double>(affordable, least_calls, static_cast<double>(CallTrap::most_calls) / 2);
-  const double wanted = std::max(usual, loops * static_cast<double>(period));
+  const double wanted = std::max({usual, rounds * static_cast<double>(loops.period), loops.between_pauses});
   calls_ += weight * (std::clamp(wanted, least_calls, most) - calls_);
 }
 

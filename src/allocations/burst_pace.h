@@ -8,14 +8,19 @@
 
 namespace luaspy {
 
+// What is known of the program's loops, in calls; 0: nothing.
+struct Loops {
+  std::size_t period = 0;     // period_of() the burst
+  double between_pauses = 0;  // CallKinds::calls_between_pauses()
+};
+
 class BurstPace {
  public:
   // `most_cost`: the share of the time that bursts may take from the program, 0 to 1.
   BurstPace(double most_cost, std::uint64_t seed) : most_cost_(most_cost), random_(seed) {}
 
-  // A burst has trapped so many calls, of which so many grow, and has taken so long; `period` is
-  // period_of() its calls.
-  void add(std::int64_t trapped, std::int64_t growing, std::int64_t took_ns, std::size_t period);
+  // A burst has trapped so many calls, of which so many grow, and has taken so long.
+  void add(std::int64_t trapped, std::int64_t growing, std::int64_t took_ns, const Loops& loops);
   // How many growing calls the next burst has: from a quarter to seven quarters of calls(), most often
   // near it. `spread`: and up to so many more, if the cost allows it.
   std::int64_t draw(double spread = 0);

@@ -133,16 +133,24 @@ bool Bursts::refuse(Allocator& allocator, const Error& why) {
   return false;
 }
 
-// What gave no sample is kept for the next burst. Most bursts end within one or two ms.
+// What gave no sample is kept for the next burst. Most bursts end within one or two ms. While its calls come, nothing else
+// is done: a burst that is interrupted goes on at any time, and so most often at the program's next pause.
 void Bursts::start(Allocator& allocator, double bytes) {
+  constexpr Clock::duration most = 50ms;
   bytes += std::exchange(allocator.kept_bytes, 0);
   if (!begin(allocator, bytes)) {
     allocator.kept_bytes = bytes;
     return;
   }
-  const Clock::time_point end = Clock::now() + most_patience;
-  while (is_armed(allocator) && Clock::now() < end && !loop_.is_over())
+  const Clock::time_point last = Clock::now() + most;
+  Clock::time_point end = Clock::now() + most_patience;
+  std::size_t trapped = 0;
+  while (is_armed(allocator) && Clock::now() < std::min(end, last) && !loop_.is_over()) {
     listen(std::min(end, Clock::now() + 1ms), &allocator, Arrival::awaited);
+    if (!is_armed(allocator)) return;
+    const std::size_t now_trapped = state_.traps[allocator.thread->tid()].calls->calls().size();
+    if (std::exchange(trapped, now_trapped) != now_trapped) end = Clock::now() + most_patience;
+  }
 }
 
 // The trap is armed while the thread stands still. That takes tens of µs while it runs, and the calls
@@ -347,7 +355,7 @@ void Bursts::end(Allocator& allocator, Outcome outcome) {
   loop_.pass(allocator, grown, static_cast<double>(burst.sums.bytes));
   if (burst.calls.empty() && burst.took_ns == 0) return;
   state_.pace.add(static_cast<std::int64_t>(burst.calls.size()), burst.sums.growing, burst.took_ns,
-                  period_of(burst.calls));
+                  {period_of(burst.calls), state_.kinds.calls_between_pauses()});
 }
 
 }  // namespace luaspy

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace luaspy {
 
@@ -18,12 +19,21 @@ CallKinds::Kind CallKinds::kind_of(const AllocationCall& call) {
   return {call.is_new(), call.is_new() ? std::min(call.old_size, most_types) : 0, size_class(call.growth())};
 }
 
-void CallKinds::add(std::span<const CallTrap::Call> calls, double each) {
+void CallKinds::add(std::span<const CallTrap::Call> calls, double stand_for) {
+  // Where bursts begin with a round of the program, its first calls are in each of them, but the last ones are not.
+  const double last_part = calls_between_pauses() > 0 ? 0.25 : 1;
+  const std::int64_t growing = sums_of(calls).growing;
+  const std::int64_t counted = std::max<std::int64_t>(std::llround(last_part * static_cast<double>(growing)), 1);
+  const double each = stand_for / static_cast<double>(counted);
+  std::int64_t place = 0;
   for (const CallTrap::Call& trapped : calls) {
     const AllocationCall call = allocation_call(trapped.arguments);
     const std::uint64_t growth = call.growth();
     if (growth == 0) continue;
     Amounts& amounts = kinds_[kind_of(call)];
+    ++amounts.trapped, ++all_.trapped;
+    amounts.first += place == 0, all_.first += place == 0;
+    if (++place <= growing - counted) continue;
     amounts.calls += each;
     amounts.bytes += each * static_cast<double>(growth);
     amounts.largest = std::max(amounts.largest, growth);
@@ -67,6 +77,22 @@ double CallKinds::sample(const AllocationCall& call) {
   if (rare) weight = std::min(weight, amounts.bytes * (1 + 1 / samples) / static_cast<double>(call.growth()));
   own.given += weight;
   return weight;
+}
+
+// The loop has one call of the kind that comes first after the pause. That kind is counted without those first calls,
+// as every burst has one.
+double CallKinds::calls_between_pauses() const {
+  constexpr double least_more = 0.1, errors = 4;  // of the bursts; standard errors
+  const auto bursts = static_cast<double>(all_.first), all_later = static_cast<double>(all_.trapped - all_.first);
+  double calls = 0;
+  for (const auto& [kind, amounts] : kinds_) {
+    const auto later = static_cast<double>(amounts.trapped - amounts.first);
+    const double expected = bursts * later / std::max(all_later, 1.0);
+    const double more = static_cast<double>(amounts.first) - expected;
+    if (more > least_more * bursts + errors * std::sqrt(expected + 1))
+      calls = std::max(calls, all_later / std::max(later, 1.0));
+  }
+  return calls;
 }
 
 CallKinds::Unsampled CallKinds::unsampled() const {

@@ -15,8 +15,8 @@ namespace luaspy {
 
 class CallKinds {
  public:
-  // A burst's calls; each of those that make the heap larger stands for so many of the program.
-  void add(std::span<const CallTrap::Call> calls, double each);
+  // A burst's calls; those that make the heap larger stand together for so many of the program.
+  void add(std::span<const CallTrap::Call> calls, double stand_for);
   // One of these calls is a sample: for how many calls of the program it stands. All samples of a kind stand for about
   // the same, and together for all that add() will have counted when the next one comes.
   double sample(const AllocationCall& call);
@@ -27,6 +27,10 @@ class CallKinds {
     std::uint64_t largest = 0;  // bytes that a call adds; 0: there are none
   };
   Unsampled unsampled() const;
+  // How many calls of a loop lie between two pauses of the program, on average; 0: nothing shows that there are any. A
+  // burst begins at any time, and so most often with the first call after a pause. Bursts that are shorter than that
+  // loop hardly ever come to its end.
+  double calls_between_pauses() const;
 
  private:
   struct Kind {
@@ -39,6 +43,7 @@ class CallKinds {
     double calls = 0, bytes = 0;  // of the program
     double given = 0;             // calls that samples stand for
     std::int64_t samples = 0;
+    std::int64_t trapped = 0, first = 0;  // calls; of them, those with which a burst began
     std::uint64_t largest = 0;
   };
   static Kind kind_of(const AllocationCall& call);

@@ -12,12 +12,12 @@ constexpr std::int64_t second = 1'000'000'000;
 
 // A program in which a trapped call takes so long: as many bursts as the pace allows. Returns what
 // they have taken of the time.
-double cost_of(BurstPace& pace, std::int64_t a_call_ns, int seconds, std::size_t period) {
+double cost_of(BurstPace& pace, std::int64_t a_call_ns, int seconds, const Loops& loops) {
   std::int64_t now = 0;
   while (now < seconds * second) {
     now += static_cast<std::int64_t>(1e9 / pace.bursts_a_second(now));
     const std::int64_t calls = pace.draw();
-    pace.add(calls, calls, calls * a_call_ns, period);
+    pace.add(calls, calls, calls * a_call_ns, loops);
     now += calls * a_call_ns;
   }
   return static_cast<double>(pace.spent_ns()) / static_cast<double>(now);
@@ -29,21 +29,23 @@ TEST_CASE("bursts take what they may, and not more", "[unit]") {
   for (const std::int64_t a_call_ns : {2'000, 10'000, 100'000}) {
     CAPTURE(a_call_ns);
     BurstPace pace(0.03, 1);
-    CHECK(cost_of(pace, a_call_ns, 60, 0) < 0.032);
+    CHECK(cost_of(pace, a_call_ns, 60, {}) < 0.032);
   }
   BurstPace pace(0.03, 1);
-  CHECK(cost_of(pace, 10'000, 60, 0) > 0.025);
+  CHECK(cost_of(pace, 10'000, 60, {}) > 0.025);
   // Also in a short recording.
   BurstPace soon(0.03, 1);
-  CHECK(cost_of(soon, 10'000, 3, 0) < 0.037);
+  CHECK(cost_of(soon, 10'000, 3, {}) < 0.037);
 }
 
 TEST_CASE("a burst is some times longer than a loop of the program, as far as the cost allows", "[unit]") {
-  BurstPace unknown(0.03, 1), loop(0.03, 1), long_loop(0.03, 1), dear(0.03, 1);
-  (void)cost_of(unknown, 10'000, 60, 0);
-  (void)cost_of(loop, 10'000, 60, 10);
-  (void)cost_of(long_loop, 10'000, 60, 500);
-  (void)cost_of(dear, 1'000'000, 60, 500);
+  BurstPace unknown(0.03, 1), loop(0.03, 1), long_loop(0.03, 1), dear(0.03, 1), pauses(0.03, 1);
+  (void)cost_of(unknown, 10'000, 60, {});
+  (void)cost_of(loop, 10'000, 60, {.period = 10});
+  (void)cost_of(long_loop, 10'000, 60, {.period = 500});
+  (void)cost_of(dear, 1'000'000, 60, {.period = 500});
+  (void)cost_of(pauses, 10'000, 60, {.between_pauses = 168});
+  CHECK(pauses.calls() == Approx(168).epsilon(0.02));
   CHECK(unknown.calls() == Approx(100).epsilon(0.02));
   CHECK(loop.calls() == Approx(100).epsilon(0.02));       // it may be a part of a longer one
   CHECK(long_loop.calls() == Approx(300).epsilon(0.05));  // 10 bursts a second of 3 ms are 3 %

@@ -1,8 +1,11 @@
 #include "allocations/call_kinds.h"
 
 #include <catch2/catch.hpp>
+#include <cstdint>
 #include <random>
 #include <vector>
+
+#include "allocations/burst_pace.h"
 
 namespace luaspy {
 namespace {
@@ -52,6 +55,44 @@ TEST_CASE("kinds are told apart by size, type, and whether a block grows", "[uni
   CHECK(kinds.sample(call(made(1000))) > 1e5);  // sizes that are near each other are one kind
 }
 
+// A round of 168 calls, the last seven of another kind, and a pause as long as they take: half of all bursts begin with
+// the round's first call.
+TEST_CASE("bursts come to the end of a loop after which the program pauses", "[unit]") {
+  constexpr std::size_t round = 168, last = 161;
+  constexpr int bursts = 2000, learning = 100;
+  const auto in_round = [](std::size_t place) { return place == 0 ? made(64) : place < last ? made(48) : made(400); };
+  std::mt19937_64 random(3);
+  CallKinds kinds;
+  BurstPace pace(0.1, 1);
+  double at_end = 0, all = 0;
+  for (int burst = 0; burst < bursts; ++burst) {
+    const std::size_t begin = random() % 2 == 0 ? 0 : random() % round;
+    const auto count = static_cast<std::size_t>(pace.draw());
+    TrappedCalls calls;
+    for (std::size_t i = 0; i < count; ++i) calls.push_back(in_round((begin + i) % round));
+    kinds.add(calls, 1000);
+    const double weight = kinds.sample(call(calls.back()));
+    pace.add(static_cast<std::int64_t>(count), static_cast<std::int64_t>(count), 1'000'000,
+             {period_of(calls), kinds.calls_between_pauses()});
+    if (burst < learning) continue;
+    all += weight, at_end += (begin + count - 1) % round >= last ? weight : 0;
+  }
+  CHECK(pace.calls() > 140);
+  CHECK(pace.calls() < 250);
+  CHECK(100 * at_end / all == Approx(100.0 * (round - last) / round).margin(0.8));
+}
+
+TEST_CASE("that a program pauses is not made up", "[unit]") {
+  std::mt19937_64 random(3);
+  CallKinds kinds;
+  for (int burst = 0; burst < 300; ++burst) {
+    CHECK(kinds.calls_between_pauses() == 0);
+    TrappedCalls calls;
+    for (int i = 0; i < 50; ++i) calls.push_back(made(16 + 8 * (random() % 5)));
+    kinds.add(calls, 1);
+  }
+}
+
 // Twenty sizes of which each is a part in 400 of the calls, as when tables grow. 80 samples cannot have some of each.
 TEST_CASE("kinds that are too rare to be sampled are not missing", "[unit]") {
   std::mt19937_64 random(7);
@@ -73,9 +114,9 @@ TEST_CASE("kinds that are too rare to be sampled are not missing", "[unit]") {
 
 TEST_CASE("a large block among small ones that are rare stands for no more than all of them", "[unit]") {
   CallKinds kinds;
-  kinds.add(TrappedCalls(10000, made(48)), 10);
+  kinds.add(TrappedCalls(10000, made(48)), 100000);
   for (int i = 0; i < 50; ++i) (void)kinds.sample(call(made(48)));
-  kinds.add(TrappedCalls(100, made(64)), 1);
+  kinds.add(TrappedCalls(100, made(64)), 100);
   kinds.add(TrappedCalls{made(20000)}, 1);
   CHECK(kinds.sample(call(made(20000))) * 20000 <= 2 * (100 * 64 + 20000));
 }
@@ -83,7 +124,7 @@ TEST_CASE("a large block among small ones that are rare stands for no more than 
 TEST_CASE("kinds without a sample are told", "[unit]") {
   CallKinds kinds;
   CHECK(kinds.unsampled().percent_of_bytes == 0);
-  kinds.add(TrappedCalls{made(100), made(100), made(100), made(700)}, 5);
+  kinds.add(TrappedCalls{made(100), made(100), made(100), made(700)}, 20);
   (void)kinds.sample(call(made(100)));
   CHECK(kinds.unsampled().percent_of_bytes == Approx(70));
   CHECK(kinds.unsampled().largest == 700);
@@ -102,7 +143,7 @@ TEST_CASE("samples together stand for all calls", "[unit]") {
   double small = 0, large = 0, calls = 0;
   for (int burst = 0; burst < 500; ++burst) {
     const double each = std::uniform_real_distribution<double>(1, 3)(random);
-    kinds.add(loop, each);
+    kinds.add(loop, 10 * each);
     calls += each;
     const bool is_large = random() % 10 == 0;
     (is_large ? large : small) += kinds.sample(call(is_large ? made(4000) : made(32)));
