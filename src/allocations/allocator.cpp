@@ -16,7 +16,6 @@ bool Allocator::renew() {
   probed = {};
   runs = {};
   usual = {};
-  recent = {};
   seen_by_growth = false;
   chosen = 0;
   kept_bytes = 0;

@@ -55,7 +55,6 @@ struct Allocator {
   std::int64_t heap_bytes = 0;  // then
   GrowthRuns runs;
   BurstSums usual;               // of its bursts
-  RecentCalls recent;
   bool seen_by_growth = false;   // and not by looks
   int chosen = 0;                // places at the gate for which no burst has begun
   std::int64_t next_number = 0;  // of calls of the next burst; 0: not drawn yet

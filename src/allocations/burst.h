@@ -49,22 +49,6 @@ struct BurstSums {
     return *this;
   }
 };
-// The mean of the calls of the last bursts of a Lua. What a burst stands for was allocated while nothing was trapped,
-// by all that the program does in turn: not only by what this burst has met, which would count too much where its calls
-// are small.
-class RecentCalls {
- public:
-  void add(const BurstSums& burst) {
-    constexpr double keep = 0.85;
-    growing_ = keep * growing_ + static_cast<double>(burst.growing);
-    bytes_ = keep * bytes_ + static_cast<double>(burst.bytes);
-  }
-  double mean() const { return bytes_ / growing_; }  // bytes; at least one call has grown
-
- private:
-  double growing_ = 0, bytes_ = 0;
-};
-
 BurstSums sums_of(std::span<const CallTrap::Call> calls);
 
 // After how many calls the sizes repeat: the allocations in a loop of the program. 0: they do not,

@@ -184,10 +184,10 @@ Bursts::Outcome Bursts::sample(Allocator& allocator, Trap& trap, std::unique_ptr
   for (const ActiveState& active : sampled.from->active())
     loop_.add_allocator(allocator.session, allocator.thread, active);
   const BurstSums& sums = burst.sums;
+  state_.usual += sums;
   allocator.usual += sums;
-  allocator.recent.add(sums);
   // All calls of the burst together stand for these bytes.
-  const double stands_for = burst.bytes / allocator.recent.mean();
+  const double stands_for = burst.bytes / sums.mean_or(state_.usual.mean());
   state_.kinds.add(burst.calls, stands_for);
   found.calls = state_.kinds.sample(found.call);
   found.bytes = found.calls * static_cast<double>(found.call.growth());

@@ -45,6 +45,7 @@ struct BurstState {
   std::random_device seed;
   BurstPace pace;
   TrapCost trap_cost;
+  BurstSums usual;  // of all bursts
   CallKinds kinds;
   LearnedUses uses;
   Reaper reaper;

@@ -86,7 +86,7 @@ void Coroutines::find_state(State& state, const AddressSpace& space, const std::
 
 void Coroutines::find_coroutines(State& state, std::size_t from) {
   const auto learn = [&](Address L) {
-    look_at_coroutine(copy_, *state.lua, state.G, L, Active::no, limits_.walk, look_);
+    look_at_coroutine(copy_, {*state.lua, state.G, L, Active::no}, limits_.walk, look_);
     prefetch_coroutine(copy_, *state.lua, L);
     if (look_.error != 0) (void)error_text(copy_, *state.lua, look_.error);
     if (!wants_details(0, learned_of_all_)) return;
@@ -115,7 +115,7 @@ void Coroutines::copy() {
     state.list_complete &= state.list.read_new(copy_, most_objects);
     const std::size_t end = std::min(state.list.threads().size(), known + most_new);
     for (std::size_t i = known; i < end; ++i)
-      look_at_coroutine(copy_, *state.lua, state.G, state.list.threads()[i], Active::no, limits_.walk, look_);
+      look_at_coroutine(copy_, {*state.lua, state.G, state.list.threads()[i], Active::no}, limits_.walk, look_);
   }
   copy_.seal();
 }
@@ -168,13 +168,13 @@ void Coroutines::confirm_state(State& state) {
   // LuaJIT's finalizer coroutine is not reported while it is not in use.
   const Address finalizers = state.lua->finalizer_thread(copy_, state.G);
   const auto rests = [&](Address L) {
-    return L == finalizers && look_at_coroutine(copy_, *state.lua, state.G, L, active_in(L), limits_.walk, look_) &&
+    return L == finalizers && look_at_coroutine(copy_, {*state.lua, state.G, L, active_in(L)}, limits_.walk, look_) &&
            look_.status == CoroutineStatus::dead;
   };
   for (const Address L : threads) {
     if (L != report.main && !rests(L)) confirm_coroutine(state, L);
   }
-  if (look_at_coroutine(copy_, *state.lua, state.G, report.main, active_in(report.main), limits_.walk, look_)) {
+  if (look_at_coroutine(copy_, {*state.lua, state.G, report.main, active_in(report.main)}, limits_.walk, look_)) {
     report.main_status = look_.status;
     report.hooked += look_.hooked;
   }
@@ -183,7 +183,7 @@ void Coroutines::confirm_state(State& state) {
 void Coroutines::confirm_coroutine(State& state, Address L) {
   const Active active = active_in(L);
   const std::int64_t missing = copy_.missing();
-  const bool read = look_at_coroutine(copy_, *state.lua, state.G, L, active, limits_.walk, look_);
+  const bool read = look_at_coroutine(copy_, {*state.lua, state.G, L, active}, limits_.walk, look_);
   if (!read && active == Active::no) {
     ++state.report.unread;  // being made or freed, unless the copy lacks something
     state.report.complete &= copy_.missing() == missing;
@@ -209,7 +209,7 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
   described.examples = group.examples;
   described.errors = group.errors;
   const Address L = group.examples.front();
-  look_at_coroutine(copy_, *state.lua, state.G, L, active_in(L), limits_.walk, look_);
+  look_at_coroutine(copy_, {*state.lua, state.G, L, active_in(L)}, limits_.walk, look_);
   described.status = look_.status;
   const Names::Context context = {*state.lua, state.G, copy_};
   const LuaWalk& walk = look_.walk;
@@ -235,7 +235,7 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
     described.began.line = described.began.line_defined;
   }
   for (const Address one : group.detailed) {
-    if (!look_at_coroutine(copy_, *state.lua, state.G, one, active_in(one), limits_.walk, look_)) continue;
+    if (!look_at_coroutine(copy_, {*state.lua, state.G, one, active_in(one)}, limits_.walk, look_)) continue;
     CountingRoom room = limits_.room;
     VariableReader variables(copy_, {one, state.G, state.lua}, look_.walk, *names_, limits_.values, room);
     CoroutineDetail& detail = described.details.emplace_back();

@@ -9,7 +9,7 @@ namespace luaspy {
 void use_contents(const Memory& memory, const Lua& lua, Address G, const HeapObject& object, CoroutineLook& look) {
   if (object.type == ObjectType::prototype) (void)lua.prototype(memory, object.address);
   if (object.type == ObjectType::thread)
-    (void)look_at_coroutine(memory, lua, G, object.address, Active::innermost, {}, look);
+    (void)look_at_coroutine(memory, {lua, G, object.address, Active::innermost}, {}, look);
   // The size of a table, a thread or a prototype has what it refers to in it.
   constexpr std::uint64_t own = 256;
   const bool is_apart = object.type == ObjectType::table || object.type == ObjectType::thread ||

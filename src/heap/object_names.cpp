@@ -319,7 +319,7 @@ const ObjectNames::VariableNames& ObjectNames::variables_of(Address proto) {
 const CoroutineLook& ObjectNames::look_at(Address L, Active active) {
   if (const std::pair wanted(L, active); looked_at_ != wanted) {
     looked_at_ = wanted;
-    (void)look_at_coroutine(analysis_.memory(), analysis_.lua(), analysis_.global_state(), L, active, {}, look_);
+    (void)look_at_coroutine(analysis_.memory(), {analysis_.lua(), analysis_.global_state(), L, active}, {}, look_);
   }
   return look_;
 }

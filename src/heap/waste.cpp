@@ -96,8 +96,8 @@ std::vector<Node> coroutines_of_registry(const HeapAnalysis& analysis) {
   CoroutineLook look;
   for (Node node = 1; node < graph.nodes(); ++node) {
     if (graph.type(node) != ObjectType::thread || !analysis.is_live(node) || reached[node]) continue;
-    const bool read = look_at_coroutine(analysis.memory(), analysis.lua(), analysis.global_state(),
-                                        graph.object(node).address, Active::no, {}, look);
+    const CoroutineAt at = {analysis.lua(), analysis.global_state(), graph.object(node).address};
+    const bool read = look_at_coroutine(analysis.memory(), at, {}, look);
     if (read && look.status == CoroutineStatus::suspended) found.push_back(node);
   }
   return found;

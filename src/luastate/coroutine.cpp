@@ -46,8 +46,8 @@ std::string_view name(CoroutineStatus status) {
   return "failed";
 }
 
-bool look_at_coroutine(const Memory& memory, const Lua& lua, Address G, Address L, Active active,
-                       const WalkLimits& limits, CoroutineLook& look) {
+bool look_at_coroutine(const Memory& memory, const CoroutineAt& at, const WalkLimits& limits, CoroutineLook& look) {
+  const auto& [lua, G, L, active] = at;
   Situation now;
   look.walk.clear();
   look.began = {};

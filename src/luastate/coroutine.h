@@ -36,9 +36,14 @@ struct CoroutineLook {
   LuaWalk walk;         // empty for a dead one
 };
 
-// False if there is no lua_State of `G` at `L`, or its calls cannot be read. `look` is reused.
-bool look_at_coroutine(const Memory& memory, const Lua& lua, Address G, Address L, Active active,
-                       const WalkLimits& limits, CoroutineLook& look);
+struct CoroutineAt {
+  const Lua& lua;
+  Address G, L;
+  Active active = Active::no;
+};
+
+// False if there is no lua_State of `at.G` at `at.L`, or its calls cannot be read. `look` is reused.
+bool look_at_coroutine(const Memory& memory, const CoroutineAt& at, const WalkLimits& limits, CoroutineLook& look);
 
 // Touches what look_at_coroutine() may need after the coroutine has run a little further.
 void prefetch_coroutine(const Memory& memory, const LuaStacks& lua, Address L);

@@ -92,7 +92,7 @@ class Names {
   // is none or it is not known. `pc` is the next instruction of a Lua call.
   //
   // LuaJIT has none of LuaCall.tail, and LuaCall.inner is always `called`. A name that the caller's expression does
-  // not confirm is therefore left out (luajit/callee.h). LuaCall.fresh means there that the
+  // not confirm is therefore left out (luajit/callee.cpp). LuaCall.fresh means there that the
   // function was called through a C frame (FRAME_C, FRAME_CP).
   CallLabel label(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc);
 

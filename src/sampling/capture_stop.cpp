@@ -88,7 +88,7 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
   }
   snapshot.close();
   const LookMemory look{stop.registers, {snapshot.stack_start(), snapshot.stack()}, copying, copying};
-  Matched matched = match_by_unwinding(reader, native, map.unwinder(), map.modules(), look, reader.walk(located, look));
+  Matched matched = match_by_unwinding(reader, map, look, reader.walk(located, look));
   stop.natives = matched.natives;
   for (const NativeFrame& frame : stop.natives) {
     stop.flags[frame.function] = std::string(frame.in_trace ? "t" : "") + (native.executes_lua(frame) ? "x" : "") +

@@ -16,8 +16,8 @@ bool add_entries(Unwinder& unwinder, const Walked& walked) {
   return news;
 }
 
-void unwind(LuaInspector& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
-            const LookMemory& look, Matched& matched) {
+void unwind(LuaInspector& lua, TargetMap& map, const LookMemory& look, Matched& matched) {
+  Unwinder& unwinder = map.unwinder();
   const auto trace_of = [&](const NativeFrame& frame) -> VmFrames::CodeRange {
     if (const Trace* const trace = lua.trace_at(matched.lua, frame.lookup))
       return {trace->mcode, trace->mcode + trace->size};
@@ -25,15 +25,15 @@ void unwind(LuaInspector& lua, const NativeCode& functions, Unwinder& unwinder, 
     if (frame.step == Step::registers && matched.lua.on_trace()) return {frame.lookup, frame.lookup + 1};
     return {};
   };
-  const VmFrames rule(unwinder.machine(), modules, functions, matched.lua.vm_frames(), matched.lua.on_trace(),
-                      trace_of);
+  const VmFrames rule(unwinder.machine(), map.modules(), map.functions(), matched.lua.vm_frames(),
+                      matched.lua.on_trace(), trace_of);
   matched.natives.clear();
   matched.complete = unwinder.unwind(look.registers, look.stopped, &rule, matched.natives, most_natives) ==
                      Unwinder::End::root;
   // What was read may reach beyond the stack, into those of suspended fibers.
   matched.lua.drop_strangers(matched.natives.front().sp, matched.natives.back().sp, matched.complete);
   for (NativeFrame& frame : matched.natives) frame.in_trace = rule.in_trace(frame.lookup);
-  lua.match_natives(matched.lua, matched.natives, functions, look);
+  lua.match_natives(matched.lua, matched.natives, map.functions(), look);
 }
 
 // In each luaV_execute frame except the innermost, the first call that it owns waits for a callee.
@@ -72,16 +72,17 @@ Matched match(LuaInspector& lua, const NativeFunctions& functions, const LookMem
   return matched;
 }
 
-Matched match_by_unwinding(LuaInspector& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
-                           const LookMemory& look, Walked walked, std::vector<NativeFrame> room) {
+Matched match_by_unwinding(LuaInspector& lua, TargetMap& map, const LookMemory& look, Walked walked,
+                           std::vector<NativeFrame> room) {
+  Unwinder& unwinder = map.unwinder();
   Matched matched{std::move(walked), std::move(room)};
   add_entries(unwinder, matched.lua);
-  unwind(lua, functions, unwinder, modules, look, matched);
+  unwind(lua, map, look, matched);
   // LuaJIT's C functions are known only now. Where code has no unwind tables, their entries show
   // where functions start.
   if (!add_entries(unwinder, matched.lua)) return matched;
   const auto is_guess = [](const NativeFrame& frame) { return frame.step == Step::code || frame.step == Step::scan; };
-  if (std::ranges::any_of(matched.natives, is_guess)) unwind(lua, functions, unwinder, modules, look, matched);
+  if (std::ranges::any_of(matched.natives, is_guess)) unwind(lua, map, look, matched);
   else
     for (NativeFrame& frame : matched.natives) frame.function = unwinder.function(frame.lookup).start;
   return matched;

@@ -11,7 +11,7 @@
 #include "base/sample.h"
 #include "luastate/lua_inspector.h"
 #include "stack/merge.h"
-#include "stack/native_code.h"
+#include "stack/target_map.h"
 
 namespace luaspy {
 
@@ -29,8 +29,8 @@ Matched match(LuaInspector& lua, const NativeFunctions& functions, const LookMem
 // Unwinds the native frames first. Code without a file may belong to a trace: when the unwinder
 // reaches such code, `lua` is asked for the trace, which says how to continue. `room`: a vector
 // whose memory is reused.
-Matched match_by_unwinding(LuaInspector& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
-                           const LookMemory& look, Walked walked, std::vector<NativeFrame> room = {});
+Matched match_by_unwinding(LuaInspector& lua, TargetMap& map, const LookMemory& look, Walked walked,
+                           std::vector<NativeFrame> room = {});
 
 // The call behind a frame of the stack. `state` is nullptr for a frame that is no call.
 struct StackCall {

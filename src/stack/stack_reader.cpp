@@ -156,8 +156,7 @@ StackReader::Finished* StackReader::finish(Look& look, Prediction& prediction) {
   lua_.use_copies(look.located);
   Joined room = std::exchange(finished_.joined, {});
   Walked walked = lua_.walk(look.located, memory, std::move(room.from.lua));
-  Matched matched = match_by_unwinding(lua_, native_code(), map_.unwinder(), map_.modules(), memory, std::move(walked),
-                                       std::move(room.from.natives));
+  Matched matched = match_by_unwinding(lua_, map_, memory, std::move(walked), std::move(room.from.natives));
   if (!matched.complete && reached_cut(look, matched)) {
     if (look.cut == Look::Cut::guessed) policy_.record_cut_stack(look.snapshot.stack().size());
     const auto wrong = std::ranges::upper_bound(prediction.stack_ends, look.registers.sp());

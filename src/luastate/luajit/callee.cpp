@@ -1,5 +1,3 @@
-#include "luastate/luajit/callee.h"
-
 #include "luastate/luajit/luajit_functions.h"
 #include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/luajit_tables.h"
@@ -93,8 +91,12 @@ std::optional<std::uint64_t> handler(const Memory& memory, const LuajitLayout& l
 
 }  // namespace
 
-Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayout& layout, Address G,
-                    const ValuePath& path, const LuaCall& caller, const LuaCall& callee) {
+// LuaJIT leaves no mark where a tail call replaced a function (BC_CALLT): the caller's instruction
+// shows what was called first, not what runs now. This finds out whether the two are the same, by
+// what the caller's expression refers to.
+Callee LuajitLua::check_callee(const Memory& live, const Memory& stopped, Address G, const ValuePath& path,
+                               const LuaCall& caller, const LuaCall& callee) const {
+  const LuajitLayout& layout = layout_;
   const Evaluation evaluation(live, stopped, layout, caller);
   const auto compare = [](Address expected, Address found) { return expected == found ? Callee::same : Callee::other; };
   if (path.root == ValuePath::Root::closure && path.keys.empty()) {
@@ -127,11 +129,6 @@ Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayou
   if (value && object_of(layout, *value, luajit::gct_function) == 0)
     value = get_metafield(live, layout, *value, "__call");
   return value ? is_callee(*value) : Callee::unknown;
-}
-
-Callee LuajitLua::check_callee(const Memory& live, const Memory& stopped, Address G, const ValuePath& path,
-                               const LuaCall& caller, const LuaCall& callee) const {
-  return luaspy::check_callee(live, stopped, layout_, G, path, caller, callee);
 }
 
 }  // namespace luaspy

@@ -5,22 +5,21 @@
 
 namespace luaspy {
 
-InnermostFrame::InnermostFrame(const Machine& machine, Traces& traces, const ActiveState& activation, bool innermost,
-                               const std::vector<NativeFrame>& natives, const LookMemory& look,
-                               const NativeFunctions& functions, const Memory& memory, LuajitState& state)
+InnermostFrame::InnermostFrame(const Machine& machine, Traces& traces, const Of& of, const Natives& natives,
+                               const LookMemory& look)
     : machine_(machine),
       traces_(traces),
-      activation_(activation),
-      layout_(luajit_layout_of(activation)),
-      innermost_(innermost),
-      natives_(natives),
-      functions_(functions),
+      activation_(of.activation),
+      layout_(luajit_layout_of(of.activation)),
+      innermost_(of.innermost),
+      natives_(natives.frames),
+      functions_(natives.functions),
       stopped_(look.stopped),
-      memory_(memory),
-      state_(state),
+      memory_(of.memory),
+      state_(of.state),
       registers_(machine.luajit, look.registers),
-      vm_(std::ranges::find_if(natives, [&](const NativeFrame& frame) {
-        return functions.executes_lua(frame) && (state.cframes.empty() || frame.cfa > state.cframes[0]);
+      vm_(std::ranges::find_if(natives_, [&](const NativeFrame& frame) {
+        return functions_.executes_lua(frame) && (state_.cframes.empty() || frame.cfa > state_.cframes[0]);
       })) {
   find(innermost_ && vm_ != natives_.end() && vm_ == natives_.begin() && !vm_->in_trace);
   if (top_.base == 0) use_saved();
@@ -62,7 +61,7 @@ void InnermostFrame::find_in_trace() {
 }
 
 void InnermostFrame::find_in_interpreter() {
-  top_ = interpreter_top(memory_, layout_, activation_.L, registers_.base, registers_.pc, state_.saved_pc, entering_);
+  top_ = interpreter_top({memory_, layout_, activation_.L}, registers_.base, registers_.pc, state_.saved_pc, entering_);
   if (top_.base == 0 && can_be(registers_.c_base, registers_.pc)) top_ = {registers_.c_base, registers_.pc, {}};
 }
 

@@ -33,12 +33,19 @@ struct ExitFields {
 
 class InnermostFrame {
  public:
-  // One state of the look; `innermost`: it is the innermost of those that run on the thread. All
-  // arguments must outlive this; `memory` is used for its Lua stack. If the thread runs a trace,
-  // `state.trace` is set to it.
-  InnermostFrame(const Machine& machine, Traces& traces, const ActiveState& activation, bool innermost,
-                 const std::vector<NativeFrame>& natives, const LookMemory& look, const NativeFunctions& functions,
-                 const Memory& memory, LuajitState& state);
+  // One state of the look.
+  struct Of {
+    const ActiveState& activation;
+    bool innermost;        // of those that run on the thread
+    LuajitState& state;    // if the thread runs a trace, `trace` is set to it
+    const Memory& memory;  // for its Lua stack
+  };
+  struct Natives {
+    const std::vector<NativeFrame>& frames;  // the innermost first
+    const NativeFunctions& functions;
+  };
+  // All that the arguments refer to must outlive this.
+  InnermostFrame(const Machine& machine, Traces& traces, const Of& of, const Natives& natives, const LookMemory& look);
 
   // Where the walk begins. Valid as long as this object.
   const LuajitTop& top() const { return top_; }

@@ -76,8 +76,9 @@ bool has_link(const Memory& memory, const LuajitLayout& layout, Address L, Addre
 
 }  // namespace
 
-LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc,
-                          Address saved_pc, std::vector<InlinedFrame>& entering) {
+LuajitTop interpreter_top(const LuajitStack& stack, Address base, Address pc, Address saved_pc,
+                          std::vector<InlinedFrame>& entering) {
+  const auto& [memory, layout, L] = stack;
   const bool linked = has_link(memory, layout, L, base);
   // In a recursion, PC is also in the function that is being called.
   if (linked && is_base(memory, layout, L, base, pc)) return {base, pc, {}};

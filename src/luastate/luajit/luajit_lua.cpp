@@ -144,7 +144,7 @@ bool LuajitLua::has_hook(const Memory& memory, Address G, Address) const {
 
 void LuajitLua::walk_waiting(const Memory& memory, Address L, const WalkLimits& limits, LuaWalk& walk) const {
   const Address base = memory.get<Address>(L + layout_.L_base).value_or(0);
-  walk_luajit(memory, layout_, L, {}, {base, 0, {}}, limits, walk);
+  walk_luajit({memory, layout_, L}, {}, {base, 0, {}}, limits, walk);
 }
 
 std::pair<Address, Address> LuajitLua::stack_of(const Memory& memory, Address L) const {

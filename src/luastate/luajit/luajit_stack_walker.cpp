@@ -163,7 +163,7 @@ void LuajitStackWalker::prefetch(const Locator::StoppedThread& thread, const Act
   LuaWalk walk;
   for (const Address base : {top, saved_base, state.jit_base}) {
     if (base == 0) continue;
-    walk_luajit(memory, layout, activation.L, state.cframes, {base, 0, {}}, limits, walk);
+    walk_luajit({memory, layout, activation.L}, state.cframes, {base, 0, {}}, limits, walk);
     for (const LuaCall& call : walk.calls) {
       if (call.is_lua()) protos.add(call.proto);
     }
@@ -200,7 +200,7 @@ void LuajitStackWalker::match_natives(RunningState& state, bool innermost, const
   const ActiveState& activation = state.activation;
   const LuajitLayout& layout = luajit_layout_of(activation);
   const WithMovedStack memory(look.objects, layout, activation.L, luajit.moved);
-  const InnermostFrame frame(machine_, traces_, activation, innermost, natives, look, functions, memory, luajit);
+  const InnermostFrame frame(machine_, traces_, {activation, innermost, luajit, memory}, {natives, functions}, look);
   if (const ExitFields& fields = frame.exit_fields(); fields.parent != 0) {
     const Address parent = fields.parent - activation.G, number = fields.number - activation.G;
     // Both are parts of one GG_State (lj_dispatch.h), which has less than 64 KiB.
@@ -208,7 +208,7 @@ void LuajitStackWalker::match_natives(RunningState& state, bool innermost, const
     if (parent < most && number < most) exit_fields_ = parent | number << 32;
   }
   LuaWalk& walk = state.walk;
-  walk_luajit(memory, layout, activation.L, luajit.cframes, frame.top(), limits, walk);
+  walk_luajit({memory, layout, activation.L}, luajit.cframes, frame.top(), limits, walk);
   walk.relocated = luajit.moved.stack != 0;
   if (luajit.trace.object != 0 && !walk.calls.empty()) walk.calls[0].near = walk.calls[0].is_lua();
   if (frame.trace_base() != 0) mark_on_trace(frame.trace_base(), walk);

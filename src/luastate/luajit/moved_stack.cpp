@@ -35,7 +35,7 @@ MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Ad
     const WithMovedStack as_moved(memory, layout, L, moved);
     if (!is_base(as_moved, layout, L, moved.base, 0)) return false;
     LuaWalk walk;
-    walk_luajit(as_moved, layout, L, {}, {moved.base, 0, {}}, {}, walk);
+    walk_luajit({as_moved, layout, L}, {}, {moved.base, 0, {}}, {}, walk);
     return walk.end == LuaWalk::End::complete && walk.dropped == 0 && walk.innermost_dropped == 0;
   };
   if (is_thread(memory.get<std::uint64_t>(stack).value_or(0))) {

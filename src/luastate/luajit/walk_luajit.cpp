@@ -90,8 +90,9 @@ void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, A
   }
 }
 
-void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes,
-                 const LuajitTop& top, const WalkLimits& limits, LuaWalk& walk) {
+void walk_luajit(const LuajitStack& stack, std::span<const Address> cframes, const LuajitTop& top,
+                 const WalkLimits& limits, LuaWalk& walk) {
+  const auto& [memory, layout, L] = stack;
   walk.clear();
   walk.has_owners = true;
   walk.end = LuaWalk::End::broken;
@@ -133,7 +134,7 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
   // that has gone. The outermost C frame always has its own Lua frame. So C frames left over at the
   // end are the innermost ones, which have no Lua frame.
   if (const std::size_t spare = walker.unused_cframes(); spare != 0 && spare < owners.size()) {
-    walk_luajit(memory, layout, L, std::span(owners).subspan(spare), top, limits, walk);
+    walk_luajit(stack, std::span(owners).subspan(spare), top, limits, walk);
     return;
   }
   if (beyond == 0) return;

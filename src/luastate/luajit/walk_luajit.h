@@ -25,10 +25,16 @@ namespace luaspy {
 void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, Address low, Address high,
                   std::vector<Address>& cframes);
 
-// Reads what it needs through `memory`, within the limits. `cframes` as from read_cframes(). `walk`
-// is reused.
-void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes,
-                 const LuajitTop& top, const WalkLimits& limits, LuaWalk& walk);
+// The Lua stack of `L`, which is read through `memory`.
+struct LuajitStack {
+  const Memory& memory;
+  const LuajitLayout& layout;
+  Address L;
+};
+
+// Reads what it needs, within the limits. `cframes` as from read_cframes(). `walk` is reused.
+void walk_luajit(const LuajitStack& stack, std::span<const Address> cframes, const LuajitTop& top,
+                 const WalkLimits& limits, LuaWalk& walk);
 
 // Could a frame of `L` have its base there, execute `pc` (0: anything) and return by `link` (0: by
 // any)? It must hold a function, and if that is a Lua function, `pc` must be in its bytecode.
@@ -38,8 +44,8 @@ bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Addres
 // Where the interpreter is in `L`, if the thread was stopped in the interpreter. BASE and PC are
 // its registers (Machine::Luajit); saved_pc is SAVE_PC of its C frame. Base 0: they do not
 // show it. `entering` receives a frame that is not written yet.
-LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc,
-                          Address saved_pc, std::vector<InlinedFrame>& entering);
+LuajitTop interpreter_top(const LuajitStack& stack, Address base, Address pc, Address saved_pc,
+                          std::vector<InlinedFrame>& entering);
 
 // The Lua stack while lj_state.c, resizestack moves it: first the old block is freed, then L->stack
 // is set, and finally L->base.

@@ -56,18 +56,4 @@ TEST_CASE("a loop is seen by sizes that repeat", "[unit]") {
   CHECK(period_of(TrappedCalls{call(0, 5, 56), call(0, 5, 56)}) == 0);  // too few to tell
 }
 
-// Half of the calls are of 50 bytes, half of 150, in turns that are longer than a burst and much shorter than what lies
-// between two: each burst stands for as many calls.
-TEST_CASE("a burst of small calls stands for no more of them than they are", "[unit]") {
-  RecentCalls recent;
-  double small = 0, all = 0;
-  for (int burst = 0; burst < 200; ++burst) {
-    const bool is_small = burst % 2 == 0;
-    recent.add(sums_of(TrappedCalls(90, call(0, 5, is_small ? 50 : 150))));
-    const double calls = 1e6 / recent.mean();
-    all += calls, small += is_small ? calls : 0;
-  }
-  CHECK(small / all == Approx(0.5).margin(0.05));
-}
-
 }  // namespace luaspy

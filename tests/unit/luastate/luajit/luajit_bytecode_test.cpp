@@ -8,7 +8,6 @@
 #include <random>
 
 #include "luastate/bytecode.h"
-#include "luastate/luajit/callee.h"
 #include "luastate/luajit/layouts.h"
 #include "luastate/luajit/luajit_functions.h"
 #include "luastate/luajit/luajit_lua.h"
