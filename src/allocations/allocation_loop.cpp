@@ -19,6 +19,7 @@
 #include "allocations/allocated_bytes.h"
 #include "allocations/bursts.h"
 #include "allocations/growth_probe.h"
+#include "allocations/ptraced_threads.h"
 #include "attach/own_cpu.h"
 #include "attach/refusal.h"
 #include "attach/urgency.h"
@@ -76,7 +77,7 @@ class AllocationLoop::Loop {
         ward_(ward),
         before_ns_(kept.counts.duration_ns),
         allocators_(kept.allocators),
-        bursts_(kept.bursts, kept.sink, kept.counts,
+        bursts_(kept.bursts, kept.sink, kept.counts, threads_,
                 {kept.began, [this] { return is_over(); }, [this]() -> Allocators& { return allocators_; },
                  [this](Session& session, const std::shared_ptr<Thread>& thread, const ActiveState& active) {
                    add_allocator(session, thread, active);
@@ -162,10 +163,10 @@ class AllocationLoop::Loop {
     if (searches) search(now);
     guard_waits();
     for (const auto& session : tree_.sessions()) session->sampler().do_deferred_work();
-    bursts_.let_go_pending();
+    threads_.tracer().let_go_pending();
     for (const pid_t tid : kept_.bursts.reaper.drain_ended([&](pid_t each) { return is_traced(each); }))
       bursts_.forget(tid);
-    bursts_.alarm().clear();
+    threads_.alarm().clear();
     if (tree_.ended()) counts_.target_ended = true;
     std::erase_if(kept_.bursts.traps, [&](const auto& trap) {
       return std::ranges::none_of(allocators_, [&](const auto& each) { return each->thread->tid() == trap.first; });
@@ -179,7 +180,7 @@ class AllocationLoop::Loop {
   }
 
   bool is_traced(pid_t tid) const {
-    return bursts_.traces(tid) || bursts_.has_pending(tid) ||
+    return bursts_.traces(tid) || threads_.tracer().has_pending(tid) ||
            std::ranges::any_of(tree_.sessions(),
                                [&](const auto& session) { return session->target().tracer().has_pending(tid); });
   }
@@ -188,7 +189,7 @@ class AllocationLoop::Loop {
   // signals takes the alarm away.
   void guard_waits() {
     constexpr Clock::duration often = 50ms;
-    bursts_.alarm().set(Clock::now() + often, often);
+    threads_.alarm().set(Clock::now() + often, often);
   }
 
   // Which Lua runs in which thread: a look at each thread. One that is traced may run another one by now. The
@@ -244,7 +245,7 @@ class AllocationLoop::Loop {
     constexpr std::size_t most = 256;
     kept_.knew_any = true;
     const auto known = std::ranges::find_if(
-        allocators_, [&](const auto& each) { return &each->session == &session && each->G == active.G; });
+        allocators_, [&](const auto& each) { return each->session == &session && each->G == active.G; });
     if (known != allocators_.end()) {
       if ((*known)->thread->tid() == thread->tid()) return;
       bursts_.give_up(**known);
@@ -293,7 +294,8 @@ class AllocationLoop::Loop {
 
   void look_at(Allocator& allocator) {
     if (allocator.gone || allocator.objects == nullptr) return;
-    sink_.look_at(allocator.session, allocator.G, allocator.identity, to_ns(Clock::now() - start_), *allocator.objects);
+    sink_.look_at(*allocator.session, allocator.G, allocator.identity, to_ns(Clock::now() - start_),
+                  *allocator.objects);
   }
 
   // What was allocated in some µs, or nothing if the program did not run, stands for the time since the
@@ -311,7 +313,7 @@ class AllocationLoop::Loop {
       if (!bursts_.watch(allocator)) search_at_ = {};
       return;
     }
-    const std::optional<Growth> seen = look_at_growth(allocator.session.target().memory(), allocator.lua, allocator.G);
+    const std::optional<Growth> seen = look_at_growth(allocator.memory, allocator.lua, allocator.G);
     if (!seen) {
       allocator.gone = true;
       return;
@@ -372,6 +374,7 @@ class AllocationLoop::Loop {
   Ward& ward_;
   const std::int64_t before_ns_;  // how long earlier runs took
   Allocators& allocators_;
+  PtracedThreads threads_;
   Bursts bursts_;
   Clock::time_point tend_at_{}, paced_ = run_start_;
   Clock::time_point& search_at_;
@@ -442,7 +445,7 @@ std::int64_t AllocationLoop::open_bursts() const {
 }
 
 void AllocationLoop::forget(SampledProcess& process) {
-  std::erase_if(kept_->allocators, [&](const auto& allocator) { return &allocator->session == &process; });
+  std::erase_if(kept_->allocators, [&](const auto& allocator) { return allocator->session == &process; });
 }
 
 Result<void> run_allocation_loop(ProcessTree& tree, const AllocationLoopOptions& options, AllocationSink& sink,

@@ -5,7 +5,7 @@
 namespace luaspy {
 
 bool Allocator::is_another() {
-  const std::uint64_t now = lua.identity(session.target().memory(), G), before = std::exchange(identity, now);
+  const std::uint64_t now = lua.identity(memory, G), before = std::exchange(identity, now);
   return before != 0 && now != before;
 }
 
@@ -19,7 +19,6 @@ bool Allocator::renew() {
   seen_by_growth = false;
   chosen = 0;
   kept_bytes = 0;
-  const Memory& memory = session.target().memory();
   return lua.recognise_main(memory, lua.main_thread(memory, G), G) == &lua;
 }
 

@@ -38,10 +38,18 @@ struct OpenBurst {
 
 // A Lua, and the thread that was last seen to run it.
 struct Allocator {
-  Allocator(Session& its, std::shared_ptr<Thread> runs, const ActiveState& found, std::uint64_t seed)
-      : session(its), thread(std::move(runs)), lua(*found.lua), G(found.G), gate(seed), look(its.target().memory()) {}
+  Allocator(Session& its, std::shared_ptr<Thread> its_thread, const ActiveState& found, std::uint64_t seed)
+      : Allocator(its.target().memory(), its.pid(), std::move(its_thread), found, seed) {
+    session = &its;
+  }
+  // One whose bursts are not read (Bursts::sample).
+  Allocator(const Memory& its, pid_t process, std::shared_ptr<Thread> its_thread, const ActiveState& found,
+            std::uint64_t seed)
+      : memory(its), pid(process), thread(std::move(its_thread)), lua(*found.lua), G(found.G), gate(seed), look(its) {}
 
-  Session& session;
+  Session* session = nullptr;
+  const Memory& memory;
+  pid_t pid;
   std::shared_ptr<Thread> thread;
   const Lua& lua;
   Address G;

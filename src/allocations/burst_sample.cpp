@@ -7,6 +7,7 @@
 
 #include "allocations/bursts.h"
 #include "allocations/heap_now.h"
+#include "allocations/ptraced_threads.h"
 
 namespace luaspy {
 namespace {
@@ -15,7 +16,7 @@ using Clock = system::Clock;
 using system::to_ns;
 using namespace std::chrono_literals;
 
-AllocationCall call_of(const Stop& stop) {
+AllocationCall call_of(const TracedThread& stop) {
   std::array<std::uint64_t, 4> arguments;
   std::ranges::transform(own_machine().first_arguments, arguments.begin(),
                          [&](std::uint8_t number) { return stop.registers()[number]; });
@@ -45,17 +46,18 @@ std::optional<BlockUse> told_use(const Block& block) {
 
 // The thread stands still where the call returns, with the block's address; if there is no trap for
 // that, still at the function's first instruction. nullptr: it does not return soon.
-std::unique_ptr<Stop> Bursts::await_return(Allocator& allocator, CallTrap& trap, std::unique_ptr<Stop> stop) {
+std::unique_ptr<TracedThread> Bursts::await_return(Allocator& allocator, CallTrap& trap,
+                                                   std::unique_ptr<TracedThread> stop) {
   constexpr Clock::duration most = 50ms;  // it may lose its CPU meanwhile
   const pid_t tid = allocator.thread->tid();
   const Registers called = stop->registers();
-  const ReturnPlace place = return_place(called, allocator.session.target().memory());
+  const ReturnPlace place = return_place(called, allocator.memory);
   if (place.pc == 0 || !trap.arm_return(place.pc)) return stop;
   stop->expect_trap(place.pc);
   const bool goes_on = stop->go_on();
   if (goes_on) {
     traced_[tid] = std::move(stop);
-    stop = arrival(tid, Clock::now() + most);
+    stop = arrival(tid, threads_.now() + most);
   }
   trap.disarm_return();
   if (goes_on && stop == nullptr) drain_late_signals();
@@ -66,12 +68,12 @@ std::unique_ptr<Stop> Bursts::await_return(Allocator& allocator, CallTrap& trap,
 }
 
 // The thread stands still at its next call; nullptr: it sleeps, has lost its CPU, or allocates no more.
-std::unique_ptr<Stop> Bursts::next_call(const Thread& thread) {
+std::unique_ptr<TracedThread> Bursts::next_call(const Thread& thread) {
   constexpr Clock::duration most = 20ms, a_while = 1ms;
-  const Clock::time_point end = Clock::now() + most;
+  const Clock::time_point end = threads_.now() + most;
   for (;;) {
-    std::unique_ptr<Stop> stop = arrival(thread.tid(), Clock::now() + a_while);
-    if (stop != nullptr || Clock::now() >= end || thread.state().kind == ThreadState::Kind::sleeping) return stop;
+    std::unique_ptr<TracedThread> stop = arrival(thread.tid(), threads_.now() + a_while);
+    if (stop != nullptr || threads_.now() >= end || thread.state().kind == ThreadState::Kind::sleeping) return stop;
   }
 }
 
@@ -86,10 +88,10 @@ BlockUse Bursts::find_use(Allocator& allocator, const Allocator& caller, Trap& t
   const std::vector<Address> words = words_of(allocator.look.reading);
   const auto read = [&] {
     if (loop_.before_use) loop_.before_use();
-    return use_of(block, words, allocator.session.target().memory(), caller.lua, *caller.objects);
+    return use_of(block, words, allocator.memory, caller.lua, *caller.objects);
   };
   for (int call = 1;; ++call) {
-    std::unique_ptr<Stop> stop = next_call(*allocator.thread);
+    std::unique_ptr<TracedThread> stop = next_call(*allocator.thread);
     if (stop == nullptr) {
       const BlockUse use = read();
       trap.calls->disarm();
@@ -101,14 +103,14 @@ BlockUse Bursts::find_use(Allocator& allocator, const Allocator& caller, Trap& t
     if (stop->outcome() != Stop::Outcome::stopped) return {};
     const BlockUse use = read();
     if (!trap.calls->calls().empty())
-      allocator.burst.took_ns += state_.trap_cost.going_on() + to_ns(Clock::now() - trap.calls->calls().back().at);
+      allocator.burst.took_ns += state_.trap_cost.going_on() + to_ns(threads_.now() - trap.calls->calls().back().at);
     const bool asks_again = !use.type && call < most_calls && stop->by_own_signal();
     if (!asks_again || !go_to_next_call(allocator, trap, std::move(stop))) return use;
   }
 }
 
 // `stop`: the thread, which goes on in any case. True: it stops at the next call.
-bool Bursts::go_to_next_call(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop) {
+bool Bursts::go_to_next_call(Allocator& allocator, Trap& trap, std::unique_ptr<TracedThread> stop) {
   set_number(trap, 1);
   stop->expect_trap(allocator.function);
   return release(allocator, trap, std::move(stop));
@@ -120,15 +122,16 @@ Allocator* Bursts::caller_of(Allocator& allocator) {
   const std::vector<ActiveState>& active = allocator.look.reading.located.active;  // the innermost first
   if (active.empty() || active.front().G == allocator.G) return &allocator;
   for (const auto& other : loop_.allocators()) {
-    if (&other->session == &allocator.session && other->G == active.front().G) return other.get();
+    if (other->session == allocator.session && other->G == active.front().G) return other.get();
   }
   return nullptr;
 }
 
 // The stack is read at the end of the call, and what the block is for at the next one.
-Bursts::Looked Bursts::look(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop, AllocationSample& found) {
+Bursts::Looked Bursts::look(Allocator& allocator, Trap& trap, std::unique_ptr<TracedThread> stop,
+                            AllocationSample& found) {
   OpenBurst& burst = allocator.burst;
-  Sampler& sampler = allocator.session.sampler();
+  Sampler& sampler = allocator.session->sampler();
   Looked looked;
   found.call = call_of(*stop);
   found.block = {0, found.call.new_size, {}, found.call.is_new()};
@@ -138,9 +141,10 @@ Bursts::Looked Bursts::look(Allocator& allocator, Trap& trap, std::unique_ptr<St
   if (stop != nullptr && stop->outcome() == Stop::Outcome::stopped) {
     looked.returned = stop->registers().pc() != allocator.function;
     if (looked.returned) found.block.address = stop->registers()[own_machine().result];
-    burst.heap = heap_now(allocator.session.target().memory(), allocator.lua, allocator.G);
+    burst.heap = heap_now(allocator.memory, allocator.lua, allocator.G);
     if (burst.heap) *burst.heap += static_cast<std::int64_t>(found.call.growth());  // counted when it has returned
-    looked.loss = sampler.read_held(*stop, *allocator.thread, allocator.predicted, allocator.look);
+    looked.loss = sampler.read_held(static_cast<const PtracedThread&>(*stop).stop(), *allocator.thread,
+                                    allocator.predicted, allocator.look);
     Allocator* const caller = looked.loss == Loss::none ? caller_of(allocator) : nullptr;
     if (caller != nullptr) {
       found.G = caller->G, found.identity = caller->identity;
@@ -153,19 +157,19 @@ Bursts::Looked Bursts::look(Allocator& allocator, Trap& trap, std::unique_ptr<St
     stop = nullptr;
     sampler.read_after(allocator.predicted, allocator.look);
   }
-  looked.resumed = Clock::now();
+  looked.resumed = threads_.now();
   burst.took_ns += state_.trap_cost.going_on() + to_ns(looked.resumed - burst.calls.back().at);
   if (goes_to_next_call != nullptr) found.use = find_use(allocator, *goes_to_next_call, trap, found.block);
   return looked;
 }
 
-Bursts::Outcome Bursts::sample(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop) {
+Bursts::Outcome Bursts::sample(Allocator& allocator, Trap& trap, std::unique_ptr<TracedThread> stop) {
   OpenBurst& burst = allocator.burst;
   burst.heap = {};
-  const Clock::time_point seen = Clock::now();
+  const Clock::time_point seen = threads_.now();
   AllocationSample found;
   const Looked looked = look(allocator, trap, std::move(stop), found);
-  Sampler& sampler = allocator.session.sampler();
+  Sampler& sampler = allocator.session->sampler();
   Sampler::Sampled sampled;
   Sample& sample = sampled.sample;
   sample.loss = looked.loss;
@@ -178,11 +182,11 @@ Bursts::Outcome Bursts::sample(Allocator& allocator, Trap& trap, std::unique_ptr
   ++counts_.samples;
   const std::vector<NativeFrame>& natives = sampled.from->natives();
   if (looked.returned && natives.size() > 1) {
-    const auto pid = static_cast<Address>(allocator.session.target().process().pid());
+    const auto pid = static_cast<Address>(allocator.pid);
     found.use = state_.uses.resolve({natives[0].pc, natives[1].pc, pid}, found.block, found.use);
   }
   for (const ActiveState& active : sampled.from->active())
-    loop_.add_allocator(allocator.session, allocator.thread, active);
+    loop_.add_allocator(*allocator.session, allocator.thread, active);
   const BurstSums& sums = burst.sums;
   state_.usual += sums;
   allocator.usual += sums;
@@ -197,7 +201,8 @@ Bursts::Outcome Bursts::sample(Allocator& allocator, Trap& trap, std::unique_ptr
   if (!looked.returned && sample.stack != empty_stack && stacks.frames()[innermost.frame].kind == Frame::Kind::native)
     sample.stack = innermost.outer;
   sample.stopped_ns = to_ns(looked.resumed - seen);
-  sink_.add(allocator.session.id_of(*allocator.thread), {to_ns(burst.calls.back().at - loop_.start), 0}, found, sample);
+  sink_.add(allocator.session->id_of(*allocator.thread), {to_ns(burst.calls.back().at - loop_.start), 0}, found,
+            sample);
   return Outcome::sampled;
 }
 

@@ -14,7 +14,6 @@ using Clock = system::Clock;
 using system::to_ns;
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds alarm_again{1};
 constexpr std::chrono::microseconds most_patience{5000};
 
 }  // namespace
@@ -22,15 +21,13 @@ constexpr std::chrono::microseconds most_patience{5000};
 void Bursts::sleep_until(Clock::time_point until) { listen(until, nullptr, Arrival::awaited); }
 
 void Bursts::listen(Clock::time_point until, const Allocator* until_it_ends, Arrival how) {
-  while (Clock::now() < until && (until_it_ends == nullptr || is_armed(*until_it_ends))) {
+  while (threads_.now() < until && (until_it_ends == nullptr || is_armed(*until_it_ends))) {
     if (traced_.empty()) {
-      (void)system::sleep_until(until);
+      threads_.sleep_until(until);
       return;
     }
-    alarm_.set(until, alarm_again);
     pid_t tid = 0;
-    const system::WaitStatus status = system::wait_for_any(tid);
-    alarm_.clear();
+    const system::WaitStatus status = threads_.wait(tid, until);
     handle(tid, status, how);
   }
 }
@@ -42,10 +39,10 @@ void Bursts::handle(pid_t tid, const system::WaitStatus& status, Arrival how) {
   const auto traced = traced_.find(tid);
   if (traced == traced_.end()) {
     // A thread has its process's number from exec on, and stays traced.
-    if (status.kind == system::WaitStatus::Kind::stopped) (void)system::detach(tid, status.signal);
+    if (status.kind == system::WaitStatus::Kind::stopped) threads_.detach(tid, status.signal);
     return;
   }
-  std::unique_ptr<Stop> stop = std::move(traced->second);
+  std::unique_ptr<TracedThread> stop = std::move(traced->second);
   traced_.erase(traced);
   stop->handle(status);
   stops_[tid] += stop->outcome() == Stop::Outcome::stopped;
@@ -63,9 +60,9 @@ Allocator* Bursts::armed_in(pid_t tid) {
 // Everything that a burst needs, so that it can begin at once. While a burst of another Lua is armed in the
 // thread, that needs the trap.
 bool Bursts::prepare(Allocator& allocator) {
-  Target& target = allocator.session.target();
+  const Memory& memory = allocator.memory;
   const pid_t tid = allocator.thread->tid();
-  if (allocator.function == 0) allocator.function = allocator.lua.allocation_function(target.memory(), allocator.G);
+  if (allocator.function == 0) allocator.function = allocator.lua.allocation_function(memory, allocator.G);
   if (allocator.function == 0) {  // not readable: the Lua is being closed
     sink_.add_loss(Loss::unreadable);
     allocator.gone = true;
@@ -75,13 +72,13 @@ bool Bursts::prepare(Allocator& allocator) {
   Trap& trap = state_.traps[tid];
   if (trap.calls == nullptr || trap.function != allocator.function) {
     trap.calls = nullptr;  // its debug registers are needed
-    Result<std::unique_ptr<CallTrap>> opened = CallTrap::open(tid, allocator.function);
+    Result<std::unique_ptr<CallTrap>> opened = threads_.open_trap(tid, allocator.function);
     if (!opened) return refuse(allocator, opened.error());
     trap = {std::move(*opened), allocator.function, 0};
   }
   if (allocator.next_number == 0) allocator.next_number = draw(allocator);
   set_number(trap, allocator.next_number);
-  if (allocator.objects == nullptr) allocator.objects = allocator.lua.heap_reader(target.memory(), allocator.G);
+  if (allocator.objects == nullptr) allocator.objects = allocator.lua.heap_reader(memory, allocator.G);
   return trace(allocator, trap);
 }
 
@@ -98,11 +95,10 @@ void Bursts::set_number(Trap& trap, std::int64_t number) {
 
 // From now on, the thread is traced.
 bool Bursts::trace(Allocator& allocator, const Trap& trap) {
-  Target& target = allocator.session.target();
   const pid_t tid = allocator.thread->tid();
-  std::unique_ptr<Stop>& stop = traced_[tid];
-  if (stop == nullptr) state_.reaper.watch(tid, target.process().pid());
-  if (stop == nullptr) stop = std::make_unique<Stop>(tracer_, target, tid, Stop::AtSignal{trap.calls->signal()});
+  std::unique_ptr<TracedThread>& stop = traced_[tid];
+  if (stop == nullptr) state_.reaper.watch(tid, allocator.pid);
+  if (stop == nullptr) stop = threads_.trace(allocator, trap.calls->signal());
   if (stop->outcome() == Stop::Outcome::pending) {
     stop->expect_trap(allocator.function);
     state_.refused_threads.erase(tid);
@@ -111,17 +107,17 @@ bool Bursts::trace(Allocator& allocator, const Trap& trap) {
   const bool refused = stop->outcome() == Stop::Outcome::refused;
   traced_.erase(tid);
   sink_.add_loss(refused ? Loss::refused : Loss::ended);
-  return refuse(allocator, refused ? explain_no_stop(target.process().pid())
-                                   : Error{Cause::target_ended, "The thread has ended."});
+  return refuse(allocator,
+                refused ? explain_no_stop(allocator.pid) : Error{Cause::target_ended, "The thread has ended."});
 }
 
 bool Bursts::let_go(const Thread& thread) {
   if (thread.state().kind != ThreadState::Kind::running) return true;
-  return !system::interrupt(thread.tid()) && arrival(thread.tid(), Clock::now() + most_patience) != nullptr;
+  return threads_.interrupt(thread.tid()) && arrival(thread.tid(), threads_.now() + most_patience) != nullptr;
 }
 
 void Bursts::record_refusal(pid_t tid, const Error& why) {
-  if (!counts_.refused) state_.refused_at = Clock::now();
+  if (!counts_.refused) state_.refused_at = threads_.now();
   counts_.refused = why;
   state_.refused_threads.insert(tid);
 }
@@ -133,8 +129,8 @@ bool Bursts::refuse(Allocator& allocator, const Error& why) {
   return false;
 }
 
-// What gave no sample is kept for the next burst. Most bursts end within one or two ms. While its calls come, nothing else
-// is done: a burst that is interrupted goes on at any time, and so most often at the program's next pause.
+// What gave no sample is kept for the next burst. Most bursts end within one or two ms. While its calls come, nothing
+// else is done: a burst that is interrupted goes on at any time, and so most often at the program's next pause.
 void Bursts::start(Allocator& allocator, double bytes) {
   constexpr Clock::duration most = 50ms;
   bytes += std::exchange(allocator.kept_bytes, 0);
@@ -142,14 +138,15 @@ void Bursts::start(Allocator& allocator, double bytes) {
     allocator.kept_bytes = bytes;
     return;
   }
-  const Clock::time_point last = Clock::now() + most;
-  Clock::time_point end = Clock::now() + most_patience;
+  const Clock::time_point last = threads_.now() + most;
+  Clock::time_point end = threads_.now() + most_patience;
   std::size_t trapped = 0;
-  while (is_armed(allocator) && Clock::now() < std::min(end, last) && !loop_.is_over()) {
-    listen(std::min(end, Clock::now() + 1ms), &allocator, Arrival::awaited);
+  while (is_armed(allocator) && threads_.now() < std::min(end, last) && !loop_.is_over()) {
+    listen(std::min(end, threads_.now() + 1ms), &allocator, Arrival::awaited);
     if (!is_armed(allocator)) return;
-    const std::size_t now_trapped = state_.traps[allocator.thread->tid()].calls->calls().size();
-    if (std::exchange(trapped, now_trapped) != now_trapped) end = Clock::now() + most_patience;
+    const std::size_t now_trapped = allocator.burst.calls.size() +
+                                    state_.traps[allocator.thread->tid()].calls->calls().size();
+    if (std::exchange(trapped, now_trapped) != now_trapped) end = threads_.now() + most_patience;
   }
 }
 
@@ -159,8 +156,8 @@ void Bursts::start(Allocator& allocator, double bytes) {
 bool Bursts::begin(Allocator& allocator, double bytes) {
   if (!make_room(allocator) || !prepare(allocator)) return false;
   allocator.burst.begin(bytes, std::exchange(allocator.next_number, 0));
-  const Clock::time_point held = Clock::now();
-  std::unique_ptr<Stop> stop = allocator.may_sleep ? nullptr : hold(allocator);
+  const Clock::time_point held = threads_.now();
+  std::unique_ptr<TracedThread> stop = allocator.may_sleep ? nullptr : hold(allocator);
   const bool stands_still = stop != nullptr;
   if ((allocator.may_sleep || stands_still) && arm(allocator, std::move(stop))) {
     if (stands_still) allocator.burst.took_ns += to_ns(allocator.burst.armed - held);
@@ -178,7 +175,7 @@ bool Bursts::make_room(Allocator& allocator) {
   Allocator* const other = armed_in(tid);
   if (other == nullptr || other == &allocator) return true;
   const std::vector<CallTrap::Call>& calls = state_.traps[tid].calls->calls();
-  if (Clock::now() - (calls.empty() ? other->burst.armed : calls.back().at) < patience) return false;
+  if (threads_.now() - (calls.empty() ? other->burst.armed : calls.back().at) < patience) return false;
   disarm(*other);
   drain_late_signals();
   return true;
@@ -218,7 +215,7 @@ bool Bursts::watch(Allocator& allocator) {
   constexpr int enough = 3;
   OpenBurst& burst = allocator.burst;
   if (!burst.is_armed) return true;
-  const std::optional<std::int64_t> heap = heap_now(allocator.session.target().memory(), allocator.lua, allocator.G);
+  const std::optional<std::int64_t> heap = heap_now(allocator.memory, allocator.lua, allocator.G);
   const std::optional<std::int64_t> before = std::exchange(burst.heap, heap);
   if (!heap || !before || *heap == *before) return true;
   if (state_.traps[allocator.thread->tid()].calls->has_calls() || ++burst.untrapped < enough) return true;
@@ -229,24 +226,24 @@ bool Bursts::watch(Allocator& allocator) {
 
 // A trap was disarmed while its thread ran, which may have come to it right before: what it gets for that
 // is luaspy's own (Stop::expect_trap), as long as luaspy traces it.
-void Bursts::drain_late_signals() { listen(Clock::now() + 1ms, nullptr, Arrival::by_the_way); }
+void Bursts::drain_late_signals() { listen(threads_.now() + 1ms, nullptr, Arrival::by_the_way); }
 
 // `stop`: of the thread, which goes on; nullptr: it runs.
-bool Bursts::arm(Allocator& allocator, std::unique_ptr<Stop> stop) {
+bool Bursts::arm(Allocator& allocator, std::unique_ptr<TracedThread> stop) {
   OpenBurst& burst = allocator.burst;
   Trap& trap = state_.traps[allocator.thread->tid()];
   set_number(trap, std::max<std::int64_t>(burst.wanted - burst.sums.growing, 1));
   burst.stood_still = stop != nullptr;
   if (!release(allocator, trap, std::move(stop))) return false;
   burst.is_armed = true;
-  burst.armed = Clock::now();
+  burst.armed = threads_.now();
   burst.heap = {};
   burst.untrapped = 0;
   return true;
 }
 
 // The trap is armed, and the thread goes on.
-bool Bursts::release(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop) {
+bool Bursts::release(Allocator& allocator, Trap& trap, std::unique_ptr<TracedThread> stop) {
   if (!trap.calls->arm()) return false;
   if (stop == nullptr) return true;
   if (!stop->go_on()) {
@@ -278,26 +275,24 @@ void Bursts::record_cost(OpenBurst& burst) {
 }
 
 // The thread stands still; nullptr: it has ended, or waits for something.
-std::unique_ptr<Stop> Bursts::hold(Allocator& allocator) {
+std::unique_ptr<TracedThread> Bursts::hold(Allocator& allocator) {
   const pid_t tid = allocator.thread->tid();
-  if (system::interrupt(tid)) return nullptr;
-  std::unique_ptr<Stop> stop = arrival(tid, Clock::now() + most_patience);
+  if (!threads_.interrupt(tid)) return nullptr;
+  std::unique_ptr<TracedThread> stop = arrival(tid, threads_.now() + most_patience);
   return stop != nullptr && stop->outcome() == Stop::Outcome::stopped ? std::move(stop) : nullptr;
 }
 
 // Of a traced thread that runs; nullptr: it did not stop until then.
-std::unique_ptr<Stop> Bursts::arrival(pid_t tid, Clock::time_point end) {
+std::unique_ptr<TracedThread> Bursts::arrival(pid_t tid, Clock::time_point end) {
   while (traced_.contains(tid)) {
-    alarm_.set(end, alarm_again);
     pid_t changed = 0;
-    const system::WaitStatus status = system::wait_for_any(changed);
-    alarm_.clear();
+    const system::WaitStatus status = threads_.wait(changed, end);
     if (status.kind == system::WaitStatus::Kind::interrupted) {
-      if (Clock::now() >= end) return nullptr;
+      if (threads_.now() >= end) return nullptr;
     } else if (changed != tid) {
       handle(changed, status, Arrival::by_the_way);
     } else {
-      std::unique_ptr<Stop> stop = std::move(traced_[tid]);
+      std::unique_ptr<TracedThread> stop = std::move(traced_[tid]);
       traced_.erase(tid);
       stop->handle(status);
       stops_[tid] += stop->outcome() == Stop::Outcome::stopped;
@@ -312,7 +307,7 @@ std::unique_ptr<Stop> Bursts::arrival(pid_t tid, Clock::time_point end) {
 // seen more often, or if bursts that end in one were dropped, less often. However long the program
 // allocates nothing, its next calls belong to the burst: if they did not, the first ones after a pause
 // would be seen less often.
-void Bursts::arrived(Allocator& allocator, std::unique_ptr<Stop> stop, Arrival how) {
+void Bursts::arrived(Allocator& allocator, std::unique_ptr<TracedThread> stop, Arrival how) {
   constexpr std::size_t most_frees = 1000;
   OpenBurst& burst = allocator.burst;
   disarm(allocator);
@@ -324,7 +319,7 @@ void Bursts::arrived(Allocator& allocator, std::unique_ptr<Stop> stop, Arrival h
     if (!trace(allocator, trap) || !arm(allocator, nullptr)) give_up(allocator);
     return;
   }
-  const Clock::time_point since = burst.calls.empty() ? Clock::now() : burst.calls.back().at;
+  const Clock::time_point since = burst.calls.empty() ? threads_.now() : burst.calls.back().at;
   if (burst.sums.growing >= burst.wanted && how == Arrival::by_the_way)
     burst.wanted = burst.sums.growing + (state_.pace.draw() + 1) / 2;  // luaspy has no time for a sample
   if (burst.sums.growing >= burst.wanted) {
@@ -347,8 +342,8 @@ void Bursts::end(Allocator& allocator, Outcome outcome) {
   record_cost(burst);
   burst.is_open = false;
   if (outcome == Outcome::lost) allocator.kept_bytes += burst.bytes;
-  allocator.probed = Clock::now();
-  if (const auto heap = heap_now(allocator.session.target().memory(), allocator.lua, allocator.G))
+  allocator.probed = threads_.now();
+  if (const auto heap = heap_now(allocator.memory, allocator.lua, allocator.G))
     allocator.heap_bytes = outcome == Outcome::sampled ? burst.heap.value_or(*heap) : *heap;
   double grown = 0;
   for (const CallTrap::Call& call : burst.calls) grown += static_cast<double>(allocation_call(call.arguments).growth());

@@ -25,6 +25,7 @@
 #include "allocations/burst_pace.h"
 #include "allocations/call_kinds.h"
 #include "allocations/reaper.h"
+#include "allocations/traced_threads.h"
 #include "allocations/trap_cost.h"
 
 namespace luaspy {
@@ -54,7 +55,7 @@ struct BurstState {
   system::Clock::time_point refused_at{};
 };
 
-// Of one run. Only one thread may use it; whatever it still traces is released when that thread ends.
+// Of one run. Only one thread may use it.
 class Bursts {
  public:
   // What the loop knows.
@@ -68,8 +69,11 @@ class Bursts {
     std::function<void(Allocator&, double bytes, double counted)> pass;
     std::function<void()> before_use;  // AllocationLoopOptions::before_use
   };
-  Bursts(BurstState& state, AllocationSink& sink, AllocationCounts& counts, Loop loop)
-      : state_(state), sink_(sink), counts_(counts), loop_(std::move(loop)) {}
+  Bursts(BurstState& state, AllocationSink& sink, AllocationCounts& counts, TracedThreads& threads, Loop loop)
+      : state_(state), sink_(sink), counts_(counts), threads_(threads), loop_(std::move(loop)) {}
+  Bursts(const Bursts&) = delete;
+  Bursts& operator=(const Bursts&) = delete;
+  virtual ~Bursts() = default;
 
   // Everything that a burst needs, so that it can begin at once. False: the allocator is gone.
   bool prepare(Allocator& allocator);
@@ -92,17 +96,17 @@ class Bursts {
   bool let_go(const Thread& thread);
 
   bool traces(pid_t tid) const { return traced_.contains(tid); }
-  bool has_pending(pid_t tid) const { return tracer_.has_pending(tid); }
-  void let_go_pending() { tracer_.let_go_pending(); }
   // It has ended.
   void forget(pid_t tid) { traced_.erase(tid); }
   // How often the thread has stood still for a burst.
   std::int64_t stops(pid_t tid) { return stops_[tid]; }
-  // Ends what waits, until it is cleared.
-  system::Alarm& alarm() { return alarm_; }
+
+ protected:
+  enum class Outcome { sampled, lost };
+  // The burst's last call, at which the thread stands still, becomes a sample. The thread goes on.
+  virtual Outcome sample(Allocator& allocator, Trap& trap, std::unique_ptr<TracedThread> stop);
 
  private:
-  enum class Outcome { sampled, lost };
   enum class Arrival { awaited, by_the_way };  // by_the_way: luaspy waits for another thread
 
   void drain_late_signals();
@@ -116,35 +120,33 @@ class Bursts {
   bool trace(Allocator& allocator, const Trap& trap);
   bool refuse(Allocator& allocator, const Error& why);
   bool make_room(Allocator& allocator);
-  bool arm(Allocator& allocator, std::unique_ptr<Stop> stop);
-  bool release(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop);
+  bool arm(Allocator& allocator, std::unique_ptr<TracedThread> stop);
+  bool release(Allocator& allocator, Trap& trap, std::unique_ptr<TracedThread> stop);
   void disarm(Allocator& allocator);
   void end(Allocator& allocator, Outcome outcome);
-  void arrived(Allocator& allocator, std::unique_ptr<Stop> stop, Arrival how);
+  void arrived(Allocator& allocator, std::unique_ptr<TracedThread> stop, Arrival how);
   void record_cost(OpenBurst& burst);
-  std::unique_ptr<Stop> hold(Allocator& allocator);
-  std::unique_ptr<Stop> arrival(pid_t tid, system::Clock::time_point end);
-  std::unique_ptr<Stop> await_return(Allocator& allocator, CallTrap& trap, std::unique_ptr<Stop> stop);
-  std::unique_ptr<Stop> next_call(const Thread& thread);
+  std::unique_ptr<TracedThread> hold(Allocator& allocator);
+  std::unique_ptr<TracedThread> arrival(pid_t tid, system::Clock::time_point end);
+  std::unique_ptr<TracedThread> await_return(Allocator& allocator, CallTrap& trap, std::unique_ptr<TracedThread> stop);
+  std::unique_ptr<TracedThread> next_call(const Thread& thread);
   BlockUse find_use(Allocator& allocator, const Allocator& caller, Trap& trap, const Block& block);
-  bool go_to_next_call(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop);
+  bool go_to_next_call(Allocator& allocator, Trap& trap, std::unique_ptr<TracedThread> stop);
   struct Looked {
     Loss loss = Loss::not_stopped;
     bool returned = false;  // the call, when the stack was read
     system::Clock::time_point resumed{};
   };
   Allocator* caller_of(Allocator& allocator);
-  Looked look(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop, AllocationSample& found);
-  Outcome sample(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop);
+  Looked look(Allocator& allocator, Trap& trap, std::unique_ptr<TracedThread> stop, AllocationSample& found);
 
   BurstState& state_;
   AllocationSink& sink_;
   AllocationCounts& counts_;
+  TracedThreads& threads_;
   const Loop loop_;
-  system::Alarm alarm_;
-  Tracer tracer_{std::chrono::milliseconds(50)};
   // By thread: these run, traced, until a signal stops them. Those of a session that was dropped stay.
-  std::map<pid_t, std::unique_ptr<Stop>> traced_;
+  std::map<pid_t, std::unique_ptr<TracedThread>> traced_;
   std::map<pid_t, std::int64_t> stops_;
 };
 

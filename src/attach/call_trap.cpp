@@ -90,10 +90,36 @@ int unused_signal(pid_t tid) {
   return 0;
 }
 
-}  // namespace
+class PerfCallTrap : public CallTrap {
+ public:
+  static Result<std::unique_ptr<CallTrap>> open(pid_t tid, Address address);
+  ~PerfCallTrap() override;
 
-Result<std::unique_ptr<CallTrap>> CallTrap::open(pid_t tid, Address address) {
-  std::unique_ptr<CallTrap> trap(new CallTrap);
+  int signal() const override { return signal_; }
+  void set_number(std::int64_t number) override;
+  bool arm() override;
+  void disarm() override;
+  bool arm_return(Address address) override;
+  void disarm_return() override;
+  const std::vector<Call>& calls() override;
+  bool has_calls() const override { return head() != begin_; }
+
+ private:
+  std::uint64_t head() const;
+  std::uint64_t word(std::uint64_t place) const;
+  std::byte* map(const FileDescriptor& event, std::size_t pages) const;
+  void open_return(pid_t tid, Address address);
+
+  FileDescriptor noting_, counting_, returning_;
+  std::byte *ring_ = nullptr, *unused_ring_ = nullptr, *return_ring_ = nullptr;
+  std::size_t page_ = 0;     // bytes
+  std::uint64_t begin_ = 0;  // of what was noted since arm()
+  int signal_ = 0;
+  std::vector<Call> calls_;
+};
+
+Result<std::unique_ptr<CallTrap>> PerfCallTrap::open(pid_t tid, Address address) {
+  auto trap = std::make_unique<PerfCallTrap>();
   trap->signal_ = unused_signal(tid);
   if (trap->signal_ == 0)
     return Error{Cause::unsupported,
@@ -114,16 +140,16 @@ Result<std::unique_ptr<CallTrap>> CallTrap::open(pid_t tid, Address address) {
   if (const system::Failure signals = system::send_signal_when_ready(trap->counting_, trap->signal_, tid))
     return explain_no_trap(signals);
   trap->open_return(tid, address);
-  return trap;
+  return std::unique_ptr<CallTrap>(std::move(trap));
 }
 
-std::byte* CallTrap::map(const FileDescriptor& event, std::size_t pages) const {
+std::byte* PerfCallTrap::map(const FileDescriptor& event, std::size_t pages) const {
   void* const mapped = ::mmap(nullptr, (1 + pages) * page_, PROT_READ | PROT_WRITE, MAP_SHARED, event.number(), 0);
   return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
 }
 
 // A program or a debugger may use the debug registers that are left: then there is none for this.
-void CallTrap::open_return(pid_t tid, Address address) {
+void PerfCallTrap::open_return(pid_t tid, Address address) {
   system::Failure failure;
   returning_ = system::open_perf_event(returning(address), tid, -1, failure);
   if (!returning_) return;
@@ -131,19 +157,19 @@ void CallTrap::open_return(pid_t tid, Address address) {
   if (return_ring_ == nullptr || system::send_signal_when_ready(returning_, signal_, tid)) returning_ = {};
 }
 
-CallTrap::~CallTrap() {
+PerfCallTrap::~PerfCallTrap() {
   if (ring_ != nullptr) ::munmap(ring_, (1 + ring_pages) * page_);
   for (std::byte* const ring : {unused_ring_, return_ring_}) {
     if (ring != nullptr) ::munmap(ring, 2 * page_);
   }
 }
 
-void CallTrap::set_number(std::int64_t number) {
+void PerfCallTrap::set_number(std::int64_t number) {
   std::uint64_t period = static_cast<std::uint64_t>(std::clamp<std::int64_t>(number, 1, most_calls));
   ::ioctl(counting_.number(), PERF_EVENT_IOC_PERIOD, &period);  // fails only if the event is gone
 }
 
-bool CallTrap::arm() {
+bool PerfCallTrap::arm() {
   auto* const page = reinterpret_cast<perf_event_mmap_page*>(ring_);
   begin_ = head();
   __atomic_store_n(&page->data_tail, begin_, __ATOMIC_RELEASE);
@@ -151,9 +177,9 @@ bool CallTrap::arm() {
   return ::ioctl(noting_.number(), PERF_EVENT_IOC_ENABLE, 0) == 0;
 }
 
-void CallTrap::disarm() { ::ioctl(noting_.number(), PERF_EVENT_IOC_DISABLE, 0); }
+void PerfCallTrap::disarm() { ::ioctl(noting_.number(), PERF_EVENT_IOC_DISABLE, 0); }
 
-bool CallTrap::arm_return(Address address) {
+bool PerfCallTrap::arm_return(Address address) {
   if (!returning_) return false;
   perf_event_attr attributes = returning(address);
   attributes.disabled = 0;
@@ -162,21 +188,21 @@ bool CallTrap::arm_return(Address address) {
   return false;
 }
 
-void CallTrap::disarm_return() {
+void PerfCallTrap::disarm_return() {
   if (returning_) ::ioctl(returning_.number(), PERF_EVENT_IOC_DISABLE, 0);
 }
 
-std::uint64_t CallTrap::head() const {
+std::uint64_t PerfCallTrap::head() const {
   return __atomic_load_n(&reinterpret_cast<const perf_event_mmap_page*>(ring_)->data_head, __ATOMIC_ACQUIRE);
 }
 
-std::uint64_t CallTrap::word(std::uint64_t place) const {
+std::uint64_t PerfCallTrap::word(std::uint64_t place) const {
   return load<std::uint64_t>({ring_ + page_, ring_pages * page_}, place & (ring_pages * page_ - 1));
 }
 
 // PERF_RECORD_SAMPLE: a header (linux/perf_event.h) whose upper 16 bits are the record's bytes; then
 // the time, which registers these are, and the registers in the order of their bits.
-const std::vector<CallTrap::Call>& CallTrap::calls() {
+const std::vector<CallTrap::Call>& PerfCallTrap::calls() {
   calls_.clear();
   const std::uint64_t end = head();
   for (std::uint64_t place = begin_; place < end && calls_.size() < static_cast<std::size_t>(most_calls);) {
@@ -197,6 +223,12 @@ const std::vector<CallTrap::Call>& CallTrap::calls() {
     place += size;
   }
   return calls_;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CallTrap>> CallTrap::open(pid_t tid, Address address) {
+  return PerfCallTrap::open(tid, address);
 }
 
 }  // namespace luaspy

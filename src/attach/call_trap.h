@@ -29,47 +29,33 @@ class CallTrap {
   // The calls by thread `tid` of the function at `address`. An Error says why there is no trap, and
   // what helps.
   static Result<std::unique_ptr<CallTrap>> open(pid_t tid, Address address);
+  CallTrap() = default;
   CallTrap(const CallTrap&) = delete;
   CallTrap& operator=(const CallTrap&) = delete;
-  ~CallTrap();
+  virtual ~CallTrap() = default;
 
-  int signal() const { return signal_; }
+  virtual int signal() const = 0;
   static constexpr std::int64_t most_calls = 2000;  // that set_number() accepts
 
   // Which call sends the signal, counted from 1, when it is armed next. Not while it is armed.
-  void set_number(std::int64_t number);
+  virtual void set_number(std::int64_t number) = 0;
   // From now on calls are trapped. False: the thread is gone.
-  bool arm();
-  void disarm();
+  virtual bool arm() = 0;
+  virtual void disarm() = 0;
 
   // The thread stands still: from now on, the instruction at `address` sends it the signal, until
   // disarm_return(). False: there is no trap for that.
-  bool arm_return(Address address);
-  void disarm_return();
+  virtual bool arm_return(Address address) = 0;
+  virtual void disarm_return() = 0;
 
   struct Call {
     system::Clock::time_point at;
     std::array<std::uint64_t, 4> arguments{};
   };
   // Those trapped since arm(), at most most_calls.
-  const std::vector<Call>& calls();
+  virtual const std::vector<Call>& calls() = 0;
   // Whether there are any.
-  bool has_calls() const { return head() != begin_; }
-
- private:
-  CallTrap() = default;
-  std::uint64_t head() const;
-  std::uint64_t word(std::uint64_t place) const;
-
-  std::byte* map(const FileDescriptor& event, std::size_t pages) const;
-  void open_return(pid_t tid, Address address);
-
-  FileDescriptor noting_, counting_, returning_;
-  std::byte *ring_ = nullptr, *unused_ring_ = nullptr, *return_ring_ = nullptr;
-  std::size_t page_ = 0;     // bytes
-  std::uint64_t begin_ = 0;  // of what was noted since arm()
-  int signal_ = 0;
-  std::vector<Call> calls_;
+  virtual bool has_calls() const = 0;
 };
 
 }  // namespace luaspy
