@@ -15,6 +15,7 @@
 #include "doctor/doctor.h"
 #include "dump/dump.h"
 #include "heapreport/heap.h"
+#include "jit/jit.h"
 #include "ps/choose_target.h"
 #include "ps/ps.h"
 #include "push/push.h"
@@ -57,7 +58,8 @@ luaspy::Result<int> run_command(luaspy::Options& options) {
   const std::initializer_list<std::pair<luaspy::TargetOptions*, std::optional<bool>>> targets = {
       {&options.record.target, options.record.subprocesses}, {&options.top.target, options.top.subprocesses},
       {&options.dump.target, options.dump.subprocesses},     {&options.heap.target, options.heap.subprocesses},
-      {&options.alloc.target, options.alloc.subprocesses},   {&options.doctor.target, {}}};
+      {&options.alloc.target, options.alloc.subprocesses},   {&options.doctor.target, {}},
+      {&options.jit.target, options.jit.subprocesses}};
   for (const auto& [target, subprocesses] : targets) {
     if (const luaspy::Result<void> chosen = choose(*target, subprocesses); !chosen) return chosen.error();
   }
@@ -80,6 +82,8 @@ luaspy::Result<int> run_command(luaspy::Options& options) {
       return luaspy::ps(options.ps);
     case luaspy::Options::Command::doctor:
       return luaspy::doctor(options.doctor);
+    case luaspy::Options::Command::jit:
+      return luaspy::jit(options.jit);
     case luaspy::Options::Command::view:
       return luaspy::view(options.view);
     case luaspy::Options::Command::push:

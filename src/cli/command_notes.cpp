@@ -96,6 +96,16 @@ const char* const doctor_notes =
     "  luaspy doctor --pid 1234 -o report.txt\n"
     "  luaspy doctor --name redis-server --save stop.txt";
 
+const char* const jit_notes =
+    "LuaJIT only. Samples the program as record does, and reads what the compiler has decided, without a\n"
+    "stop. The report goes to standard output, errors to standard error. With --json or --watch, a command\n"
+    "after -- writes to standard error.\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy jit --pid 1234 -d 10         what is not compiled, why, and what it costs\n"
+    "  luaspy jit --pid 1234 --watch       aborts, blacklistings, flushes and new traces, as they happen\n"
+    "  luaspy jit -- luajit app.lua";
+
 const char* const view_notes =
     "Opens FILE with xdg-open where there is a display. Elsewhere it serves FILE on 127.0.0.1, until\n"
     "Ctrl-C, to browsers that know the random address. That goes to standard output; how to reach it by\n"

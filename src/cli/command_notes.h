@@ -14,6 +14,7 @@ extern const char* const heap_notes;
 extern const char* const alloc_notes;
 extern const char* const ps_notes;
 extern const char* const doctor_notes;
+extern const char* const jit_notes;
 extern const char* const view_notes;
 extern const char* const push_notes;
 extern const char* const agent_notes;

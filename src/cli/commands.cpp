@@ -283,6 +283,23 @@ void add_ps(CLI::App& app, PsOptions& options) {
   ps.add_flag("--json", options.json, "Print a JSON object");
 }
 
+void add_jit(CLI::App& app, JitOptions& options) {
+  CLI::App& jit = *app.add_subcommand("jit", "What LuaJIT compiles and what not, why, and what that costs");
+  jit.footer(jit_notes);
+  add_target(jit, options.target);
+  add_rate(jit, options.rate);
+  jit.add_option("-d,--duration", options.duration, "Seconds to look (until Ctrl-C or its end)")
+      ->transform(positive_seconds())
+      ->option_text("SECONDS");
+  add_end_command(jit, options.end_command);
+  add_max_stopped(jit, options.max_stopped);
+  add_always_stop(jit, options.always_stop);
+  add_subprocesses(jit, options.subprocesses);
+  jit.add_flag("--watch", options.watch, "Print decisions of the compiler as they are seen, and no report");
+  jit.add_flag("--json", options.json, "Print a JSON object; with --watch one a line");
+  jit.add_option("--lines", options.rows, "Rows of each table (10)")->check(whole_number(1, 100000))->option_text("N");
+}
+
 void add_view(CLI::App& app, PageViewOptions& options) {
   CLI::App& view = *app.add_subcommand("view", "Show a page in the browser, also of another machine");
   view.footer(view_notes);
@@ -394,6 +411,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_alloc(app, options.alloc);
   add_ps(app, options.ps);
   add_doctor(app, options.doctor);
+  add_jit(app, options.jit);
   add_view(app, options.view);
   add_push(app, options.push);
   add_agent(app, options.agent);

@@ -10,6 +10,7 @@
 #include "doctor/doctor.h"
 #include "dump/dump.h"
 #include "heapreport/heap.h"
+#include "jit/jit.h"
 #include "ps/ps.h"
 #include "push/push.h"
 #include "record/record.h"
@@ -37,6 +38,7 @@ struct Options {
     alloc,
     ps,
     doctor,
+    jit,
     view,
     push,
     agent,
@@ -51,6 +53,7 @@ struct Options {
   AllocOptions alloc;
   PsOptions ps;
   DoctorOptions doctor;
+  JitOptions jit;
   PageViewOptions view;
   PushOptions push;
   AgentOptions agent;

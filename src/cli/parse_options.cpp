@@ -49,6 +49,8 @@ bool lacks_target(const Options& options) {
       return lacks(options.alloc.target, or_command);
     case Options::Command::doctor:
       return lacks(options.doctor.target, "");
+    case Options::Command::jit:
+      return lacks(options.jit.target, or_command);
     case Options::Command::report:
     case Options::Command::ps:
     case Options::Command::view:
@@ -127,14 +129,20 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
     exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;
   }
-  static const std::map<std::string, Options::Command> commands = {
-      {"record", Options::Command::record}, {"report", Options::Command::report},
-      {"top", Options::Command::top},       {"dump", Options::Command::dump},
-      {"heap", Options::Command::heap},     {"alloc", Options::Command::alloc},
-      {"ps", Options::Command::ps},         {"doctor", Options::Command::doctor},
-      {"view", Options::Command::view},     {"push", Options::Command::push},
-      {"agent", Options::Command::agent},   {"completion", Options::Command::completion},
-      {"manual", Options::Command::manual}};
+  static const std::map<std::string, Options::Command> commands = {{"record", Options::Command::record},
+                                                                   {"report", Options::Command::report},
+                                                                   {"top", Options::Command::top},
+                                                                   {"dump", Options::Command::dump},
+                                                                   {"heap", Options::Command::heap},
+                                                                   {"alloc", Options::Command::alloc},
+                                                                   {"ps", Options::Command::ps},
+                                                                   {"doctor", Options::Command::doctor},
+                                                                   {"jit", Options::Command::jit},
+                                                                   {"view", Options::Command::view},
+                                                                   {"push", Options::Command::push},
+                                                                   {"agent", Options::Command::agent},
+                                                                   {"completion", Options::Command::completion},
+                                                                   {"manual", Options::Command::manual}};
   options.command = commands.at(app.get_subcommands().front()->get_name());
   options.record.shape.processes = options.record.subprocesses;
   if (lacks_target(options) || lacks_recording(options)) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "luastate/jit_reader.h"
+#include "luastate/luajit/luajit_jit.h"
 #include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/luajit_opcodes.h"
 #include "luastate/luajit/luajit_stack_walker.h"
@@ -56,6 +58,11 @@ std::array<std::unique_ptr<StackWalker>, lua_kinds> make_stack_walkers(const Mem
   readers[static_cast<std::size_t>(LuaKind::puc)] = std::make_unique<PucStackWalker>(live, machine);
   readers[static_cast<std::size_t>(LuaKind::luajit)] = std::make_unique<LuajitStackWalker>(objects, machine);
   return readers;
+}
+
+std::unique_ptr<JitReader> make_jit_reader(const Lua& lua, const Memory& memory, Address G) {
+  const auto* const luajit = dynamic_cast<const LuajitLua*>(&lua);
+  return luajit != nullptr ? std::make_unique<LuajitJit>(memory, *luajit, G) : nullptr;
 }
 
 const Encoding& encoding_of(Bytecode bytecode) {

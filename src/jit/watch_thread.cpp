@@ -1,0 +1,72 @@
+#include "jit/watch_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+
+namespace luaspy {
+namespace {
+
+using Clock = system::Clock;
+
+constexpr std::chrono::milliseconds pause(1), first_survey(200), between_surveys(2000);
+constexpr int survey_cost = 20;  // at least so many times as long as one takes
+
+}  // namespace
+
+WatchThread::WatchThread() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are handled by the thread that samples
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void WatchThread::add(pid_t pid, const Lua& lua, Address G) {
+  const std::scoped_lock lock(mutex_);
+  const auto is_same = [&](const std::unique_ptr<JitWatcher>& watcher) {
+    return watcher->knowledge().pid == pid && watcher->knowledge().G == G && watcher->knowledge().lua == &lua;
+  };
+  if (std::ranges::any_of(watchers_, is_same)) return;
+  if (watchers_.size() >= most_watched) {
+    left_out_ = true;
+    return;
+  }
+  watchers_.push_back(std::make_unique<JitWatcher>(pid, lua, G, start_));
+  survey_at_ = Clock::now() + first_survey;
+}
+
+void WatchThread::visit(const std::function<void(const std::vector<std::unique_ptr<JitWatcher>>&)>& visit) {
+  const std::scoped_lock lock(mutex_);
+  visit(watchers_);
+}
+
+void WatchThread::survey_all() {
+  const Clock::time_point begin = Clock::now();
+  for (const auto& watcher : watchers_) watcher->survey();
+  const Clock::duration took = Clock::now() - begin;
+  survey_at_ = Clock::now() + std::max<Clock::duration>(between_surveys, took * survey_cost);
+}
+
+void WatchThread::run() {
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    for (const auto& watcher : watchers_) watcher->look();
+    if (!watchers_.empty() && Clock::now() >= survey_at_) survey_all();
+    wake_.wait_for(lock, pause);
+  }
+  for (const auto& watcher : watchers_) watcher->look();
+  survey_all();
+}
+
+void WatchThread::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace luaspy

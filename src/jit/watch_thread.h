@@ -1,0 +1,45 @@
+#pragma once
+// The thread that looks at compilers, while another one samples.
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "jit/jit_watcher.h"
+
+namespace luaspy {
+
+class WatchThread {
+ public:
+  WatchThread();
+  ~WatchThread() { stop(); }
+  WatchThread(const WatchThread&) = delete;
+  WatchThread& operator=(const WatchThread&) = delete;
+
+  // From now on this Lua is looked at; once. At most most_watched.
+  void add(pid_t pid, const Lua& lua, Address G);
+  // Calls `visit` while no look is under way.
+  void visit(const std::function<void(const std::vector<std::unique_ptr<JitWatcher>>&)>& visit);
+  // Ends, after one more look at everything if the targets live.
+  void stop();
+  system::Clock::time_point start() const { return start_; }
+  bool left_some_out() const { return left_out_; }
+
+ private:
+  void run();
+  void survey_all();
+
+  static constexpr std::size_t most_watched = 16;
+  const system::Clock::time_point start_ = system::Clock::now();
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::unique_ptr<JitWatcher>> watchers_;
+  system::Clock::time_point survey_at_ = start_;
+  bool ends_ = false, left_out_ = false;
+  std::thread thread_;  // the last: it uses the others
+};
+
+}  // namespace luaspy
