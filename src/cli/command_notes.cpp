@@ -9,6 +9,7 @@ const char* const examples =
     "  luaspy report my.luaspy                        what was hot; callers, lines, other formats\n"
     "  luaspy top --pid 1234                          which functions take the time, live\n"
     "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
+    "  luaspy jit --name nginx -s -d 10               LuaJIT: what is not compiled, and why?\n"
     "  luaspy ps                                      which processes run Lua?\n"
     "  luaspy doctor --pid 1234                       a report about it, to send us when luaspy is wrong\n"
     "\n"
@@ -102,8 +103,8 @@ const char* const jit_notes =
     "after -- writes to standard error.\n"
     "\n"
     "Examples:\n"
-    "  luaspy jit --pid 1234 -d 10         what is not compiled, why, and what it costs\n"
-    "  luaspy jit --pid 1234 --watch       aborts, blacklistings, flushes and new traces, as they happen\n"
+    "  luaspy jit --name nginx -s -d 10      what is not compiled, why, and what it costs\n"
+    "  luaspy jit --name nvim --watch -d 10  aborts, blacklistings, flushes and new traces, as they happen\n"
     "  luaspy jit -- luajit app.lua";
 
 const char* const view_notes =

@@ -6,6 +6,7 @@
 
 #include "base/version.h"
 #include "jit/jit_verdict.h"
+#include "luastate/names.h"
 
 namespace luaspy {
 namespace {
@@ -111,7 +112,7 @@ Json blacklisted_json(const JitKnowledge& knowledge) {
   for (const auto& [prototype, function] : knowledge.functions) {
     for (const JitStart& start : function.starts) {
       if (start.state != JitStart::State::blacklisted) continue;
-      all.push_back({{"function", function.place.source},
+      all.push_back({{"file", chunk_name(function.place.source)},
                      {"line_defined", function.place.line_defined},
                      {"line", start.line},
                      {"entry", start.position == 0}});

@@ -198,8 +198,8 @@ std::string advice_text(const JitSeen& seen, const JitAbort& abort) {
 }
 
 std::string link_text(const JitTrace& trace) {
-  constexpr std::array<std::string_view, 10> names = {"none",     "root",        "loop",   "tail-rec", "up-rec",
-                                                      "down-rec", "interpreter", "return", "stitch",   ""};
+  constexpr std::array<std::string_view, 10> names = {"none",     "root",        "loop",   "tail-recursion", "up-recursion",
+                                                      "down-recursion", "interpreter", "return", "stitch",   ""};
   const JitLink link = trace.link_kind();
   if (link == JitLink::unknown) return fmt::format("link type {}", trace.link_type);
   const std::string_view text = names[static_cast<std::size_t>(link)];

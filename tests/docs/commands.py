@@ -59,7 +59,7 @@ def of_markdown(page):
 
 
 def of_help(luaspy):
-    commands = ["", "record", "report", "top", "dump", "ps", "heap", "alloc", "doctor", "push", "agent"]
+    commands = ["", "record", "report", "top", "dump", "ps", "heap", "alloc", "doctor", "jit", "push", "agent"]
     for command in commands:
         text = subprocess.run([luaspy, *([command] if command else []), "--help"], check=True, capture_output=True, text=True).stdout
         for line in text.splitlines():
@@ -68,7 +68,7 @@ def of_help(luaspy):
 
 
 def target(targets, name):
-    for file in ("targets.tsv", "hosts.tsv", "luajit-hosts.tsv"):
+    for file in ("targets.tsv", "hosts.tsv", "luajit-hosts.tsv", "luajits.tsv"):
         for line in (targets / file).read_text().splitlines():
             fields = line.split("\t")
             if fields[0] == name:
@@ -103,6 +103,7 @@ class Place:
         self.environment = {**self.environment, "http_proxy": f"http://127.0.0.1:{engines.server_address[1]}", "no_proxy": ""}
         self.script("luaspy", [str(luaspy)])
         self.script("lua5.4", target(targets, LUA))
+        self.script("luajit", target(targets, "debian-luajit-bookworm"))
         self.script("xdg-open", ["true"])   # a browser
         for name in ("my.lua", "app.lua", "benchmark.lua"):
             (folder / name).write_text(MY_LUA)

@@ -158,13 +158,13 @@ void check_usage(const Words& words, const std::string& line) {
 TEST_CASE("wrong usage", "[commands]") {
   const std::string self = std::to_string(::getpid());
   check_usage({},
-              "say what to do: luaspy record, report, top, dump, heap, alloc, ps, doctor, view, push, agent, "
-              "completion, manual "
+              "say what to do: luaspy record, report, top, dump, heap, alloc, ps, doctor, jit, view, push, "
+              "agent, completion, manual "
               "(luaspy --help)");
   check_usage({"recrod", "--pid", self}, "there is no command recrod. Did you mean luaspy record?");
   check_usage({"frobnicate"},
               "there is no command frobnicate. There are: record, report, top, dump, heap, alloc, ps, doctor, "
-              "view, push, agent, completion, manual (luaspy --help)");
+              "jit, view, push, agent, completion, manual (luaspy --help)");
   check_usage({"record"}, "say what to look at: --pid PID, --name NAME, or -- and a command");
   check_usage({"dump"}, "say what to look at: --pid PID, --name NAME, or --core FILE");
   check_usage({"record", "-r", "0", "--pid", self}, "--rate: it has to be from 0.01 to 10000 (luaspy record --help)");
@@ -194,7 +194,7 @@ TEST_CASE("wrong usage", "[commands]") {
   // An option that does not exist comes first: the word behind it may be its value, and is not a process.
   check_usage({"record", "--pid", self, "--duraton", "3"},
               "luaspy record has no option --duraton. Did you mean --duration?");
-  for (const char* const command : {"record", "top", "dump", "heap", "alloc", "doctor"}) {
+  for (const char* const command : {"record", "top", "dump", "heap", "alloc", "doctor", "jit"}) {
     check_usage({command, "--nonsense", "3", "--pid", self},
                 fmt::format("luaspy {0} has no option --nonsense (luaspy {0} --help)", command));
     check_usage({command, "--pid", self, "-9", "3"},
@@ -204,7 +204,7 @@ TEST_CASE("wrong usage", "[commands]") {
               "luaspy report has no option --fucntion. Did you mean --function?");
   check_usage({"ps", "--nonsense=3"}, "luaspy ps has no option --nonsense (luaspy ps --help)");
   check_usage({"dump", "--pid", self, "--duration", "3"},
-              "luaspy dump has no option --duration; luaspy record, top, alloc have it (luaspy dump --help)");
+              "luaspy dump has no option --duration; luaspy record, top, alloc, jit have it (luaspy dump --help)");
   check_usage({"record", "-sq", "3", "--pid", self}, "luaspy record has no option -q (luaspy record --help)");
   // No command.
   check_usage({"--pid", self}, "say what to do. Did you mean luaspy record --pid " + self + "? (luaspy --help)");
@@ -212,7 +212,7 @@ TEST_CASE("wrong usage", "[commands]") {
               fmt::format("say what to do with process {0}. Did you mean luaspy record {0}? (luaspy --help)", self));
   check_usage({"--nonsense"},
               "luaspy has no option --nonsense. Say what to do: luaspy record, report, top, dump, heap, alloc, ps, "
-              "doctor, view, push, agent, completion, manual (luaspy --help)");
+              "doctor, jit, view, push, agent, completion, manual (luaspy --help)");
   // What does not go together, or not alone.
   check_usage({"record", "--pid", self, "--", "true"}, "--pid and a command do not go together (luaspy record --help)");
   check_usage({"dump", "--pid", self, "--name", "lua"}, "--pid and --name do not go together (luaspy dump --help)");

@@ -7,7 +7,7 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t searched_size = 12288;  // from the global_State on: jit_State ends before
+constexpr std::size_t searched_jit_bytes = 12288;  // from the global_State on: jit_State ends before
 constexpr Address user_space = address_limit;
 
 // lj_jit.h, JIT_PARAMDEF, in its order: the defaults of the known releases, the last two of OpenResty's and of 2022 on.
@@ -34,7 +34,7 @@ constexpr std::size_t minstitch = 5;
 class JitFieldsSearch {
  public:
   JitFieldsSearch(const Memory& memory, const LuajitLayout& layout, Address G)
-      : memory_(memory), layout_(layout), G_(G), bytes_(searched_size) {
+      : memory_(memory), layout_(layout), G_(G), bytes_(searched_jit_bytes) {
     constexpr std::size_t piece = 512;
     std::size_t read = 0;
     while (read < bytes_.size() && memory.read(G + read, std::span(bytes_).subspan(read, piece))) read += piece;

@@ -85,6 +85,10 @@ def check_running(luaspy, lua, schemas):
                     assert len(mine) == 1 and len(str(mine[0]["cpu_percent"]).partition(".")[2]) <= 1, mine
                     schemas["ps"].check_complete(lists[0], ["processes", 0])
                 check_report(luaspy, pid, schemas["doctor"])
+                if "luajit" in lua[0] or "luajit" in lua[-1]:
+                    (jit,) = schemas["jit"].check(output_of([luaspy, "jit", "--json", "-d", "0.3", "--pid", pid]), "jit")
+                    for path in (["compilers", 0], []):
+                        schemas["jit"].check_complete(jit, path)
             finally:
                 program.kill()
 
@@ -148,7 +152,7 @@ def main():
     lua += ["-joff"] if "luajit" in lua[-1] else []   # as slow as the other one
     docs = pathlib.Path(source) / "docs"
     fields = {"dump": DUMP_FIELDS}
-    schemas = {name: Schema(docs / f"{name}.schema.json", fields.get(name)) for name in ("doctor", "dump", "heap", "ps", "report")}
+    schemas = {name: Schema(docs / f"{name}.schema.json", fields.get(name)) for name in ("doctor", "dump", "heap", "jit", "ps", "report")}
     check_running(luaspy, lua, schemas)
     with tempfile.TemporaryDirectory() as folder:
         check_recordings(luaspy, lua, schemas["report"], pathlib.Path(folder))
