@@ -63,14 +63,15 @@ Json to_json(const JitTraceRow& row, std::int64_t all) {
   Json json = trace_json(row.trace, row.start);
   json["pid"] = row.pid;
   json["percent"] = percent_of(row.ns, all);
-  json["children"] = row.children;
   Json exits = Json::array();
-  for (std::size_t exit = 0; exit < row.trace.exits.size(); ++exit) {
+  for (unsigned exit = 0; exit < row.trace.exits.size(); ++exit) {
     const int count = row.trace.exits[exit];
-    if (count != 0)
+    const auto child = row.children.find(exit);
+    const bool is_counted = count != JitTrace::exit_is_linked;
+    if (child != row.children.end() || (is_counted && count != 0))
       exits.push_back({{"exit", exit},
-                       {"taken", count == JitTrace::exit_is_linked ? Json(nullptr) : Json(count)},
-                       {"is_linked", count == JitTrace::exit_is_linked}});
+                       {"taken", is_counted ? Json(count) : Json(nullptr)},
+                       {"side_trace", child != row.children.end() ? Json(child->second) : Json(nullptr)}});
   }
   json["exits"] = std::move(exits);
   return json;

@@ -122,8 +122,8 @@ class ReportMaker {
     row.failed = finding.attempts->failed, row.penalty = finding.attempts->penalty;
     const bool is_failure = finding.why == WhyInterpreted::blacklisted || finding.why == WhyInterpreted::aborted;
     if (!is_failure || finding.attempts->aborts.empty()) return;
-    row.reason = abort_text(*finding.seen, finding.attempts->aborts.back());
-    row.advice = advice_text(*finding.seen, finding.attempts->aborts.back());
+    row.reason = abort_text(*finding.seen, finding.attempts->aborts.back(), finding.start);
+    row.advice = advice_text(*finding.seen, finding.attempts->aborts.back(), finding.start);
   }
 
   // Exits of the tree of traces that were taken until LuaJIT tried to compile what is there, and lead to none.
@@ -139,8 +139,11 @@ class ReportMaker {
         exits.push_back(
             fmt::format("trace {} exit {} (its side trace has failed {} times)", number, exit, count - hotexit + 1));
       }
-      if (trace.link_kind() == JitLink::interpreter && exits.size() < most)
+      if (exits.size() >= most) break;
+      if (trace.link_kind() == JitLink::interpreter)
         exits.push_back(fmt::format("trace {} ends in the interpreter", number));
+      else if (trace.link_kind() == JitLink::stitch)
+        exits.push_back(fmt::format("trace {} ends at a C function that is not compiled", number));
     }
     return exits;
   }
@@ -151,7 +154,7 @@ class ReportMaker {
       JitTraceRow row = {0, seen.knowledge->pid, trace, {}, {}};
       if (start != seen.knowledge->trace_starts.end()) row.start = start->second;
       for (const auto& [other, child] : seen.knowledge->traces) {
-        if (child.parent == number) row.children.push_back(other);
+        if (child.parent == number) row.children[child.exit] = other;
       }
       report_.traces.push_back(std::move(row));
     }
@@ -185,21 +188,49 @@ std::string place_text(const CodePlace& place) {
   return place.file.empty() ? "a place that is not known" : fmt::format("{}:{}", place.file, place.line);
 }
 
-std::string abort_text(const JitSeen& seen, const JitAbort& abort) {
+const JitStart* start_at(const JitKnowledge& knowledge, Address start) {
+  const auto after = knowledge.functions.upper_bound(start);  // bytecode follows its prototype
+  if (after == knowledge.functions.begin()) return nullptr;
+  const JitFunction& function = std::prev(after)->second;
+  for (const JitStart& each : function.starts) {
+    if (function.code + 4 * Address{each.position} == start) return &each;
+    if (each.also != 0 && function.code + 4 * Address{each.also} == start) return &each;
+  }
+  return nullptr;
+}
+
+namespace {
+
+// Which instruction it was is not known, and this says which ones it can have been.
+bool says_more(const JitSeen& seen, const JitAbort& abort, const JitStart* start) {
+  return abort.reason && abort.detail.kind == JitDetail::Kind::unknown && start != nullptr &&
+         !start->uncompiled.empty() &&
+         seen.reader->reason(*abort.reason, abort.detail, "").starts_with("NYI: bytecode");
+}
+
+}  // namespace
+
+std::string abort_text(const JitSeen& seen, const JitAbort& abort, const JitStart* start) {
   if (!abort.reason) return "not known why";
   std::string function;
   if (abort.detail.kind == JitDetail::Kind::function) function = seen.function_name(abort.detail.function);
-  const std::string reason = seen.reader->reason(*abort.reason, abort.detail, function);
+  std::string reason = seen.reader->reason(*abort.reason, abort.detail, function);
+  if (says_more(seen, abort, start))
+    reason += fmt::format("; its own code has {} in line {}", start->uncompiled[0].name, start->uncompiled[0].line);
   return abort.at.file.empty() ? reason : fmt::format("{} at {}", reason, place_text(abort.at));
 }
 
-std::string advice_text(const JitSeen& seen, const JitAbort& abort) {
-  return abort.reason ? seen.reader->advice(*abort.reason, abort.detail) : "";
+std::string advice_text(const JitSeen& seen, const JitAbort& abort, const JitStart* start) {
+  if (!abort.reason) return "";
+  JitDetail detail = abort.detail;
+  if (says_more(seen, abort, start)) detail = {JitDetail::Kind::number, start->uncompiled[0].opcode};
+  return seen.reader->advice(*abort.reason, detail);
 }
 
 std::string link_text(const JitTrace& trace) {
-  constexpr std::array<std::string_view, 10> names = {"none",     "root",        "loop",   "tail-recursion", "up-recursion",
-                                                      "down-recursion", "interpreter", "return", "stitch",   ""};
+  constexpr std::array<std::string_view, 10> names = {
+      "none",           "root",        "loop",   "tail-recursion", "up-recursion",
+      "down-recursion", "interpreter", "return", "stitch",         ""};
   const JitLink link = trace.link_kind();
   if (link == JitLink::unknown) return fmt::format("link type {}", trace.link_type);
   const std::string_view text = names[static_cast<std::size_t>(link)];

@@ -2,6 +2,7 @@
 // The report of luaspy jit, as values: what the samples say, joined with what the compilers have decided.
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ struct JitTraceRow {
   pid_t pid = 0;
   JitTrace trace;
   CodePlace start;
-  std::vector<unsigned> children;
+  std::map<unsigned, unsigned> children;  // side traces, by the exit
 };
 
 // What is seen of one Lua, and the names of the C functions in it.
@@ -65,9 +66,11 @@ struct JitReport {
 };
 
 std::string place_text(const CodePlace& place);
-// "NYI: bytecode FNEW at a.lua:17".
-std::string abort_text(const JitSeen& seen, const JitAbort& abort);
-std::string advice_text(const JitSeen& seen, const JitAbort& abort);
+// Where a trace may begin; nullptr: its function is not known.
+const JitStart* start_at(const JitKnowledge& knowledge, Address start);
+// "NYI: bytecode FNEW at a.lua:17". `start`: where it began, whose code may say more; or nullptr.
+std::string abort_text(const JitSeen& seen, const JitAbort& abort, const JitStart* start = nullptr);
+std::string advice_text(const JitSeen& seen, const JitAbort& abort, const JitStart* start);
 // "loop", "root 3", "stitch", …
 std::string link_text(const JitTrace& trace);
 

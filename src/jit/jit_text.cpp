@@ -52,15 +52,17 @@ std::string limit_text(std::uint64_t used, const std::optional<int>& limit, Unit
 }
 
 std::string aborts_text(const JitSeen& seen, std::size_t most) {
-  std::vector<const JitAttempts*> failed;
-  for (const auto& [start, attempts] : seen.knowledge->attempts) failed.push_back(&attempts);
-  std::ranges::stable_sort(failed, [](const JitAttempts* a, const JitAttempts* b) {
-    return std::pair(a->blacklisted, a->failed) > std::pair(b->blacklisted, b->failed);
+  std::vector<std::pair<Address, const JitAttempts*>> failed;
+  for (const auto& [start, attempts] : seen.knowledge->attempts) failed.emplace_back(start, &attempts);
+  std::ranges::stable_sort(failed, [](const auto& a, const auto& b) {
+    return std::pair(a.second->blacklisted, a.second->failed) > std::pair(b.second->blacklisted, b.second->failed);
   });
   std::string text;
-  for (const JitAttempts* const attempts : failed) {
+  for (const auto& [start, attempts] : failed) {
     if (most-- == 0) return text + fmt::format("  … {} places in all\n", failed.size());
-    const std::string why = attempts->aborts.empty() ? "not known why" : abort_text(seen, attempts->aborts.back());
+    const std::string why = attempts->aborts.empty()
+                                ? "not known why"
+                                : abort_text(seen, attempts->aborts.back(), start_at(*seen.knowledge, start));
     text += fmt::format("  {}: {}{}, {}\n", printable(place_text(attempts->start)),
                         attempts->failed == 0 ? "before a flush" : count_of(attempts->failed, "attempt"),
                         attempts->blacklisted ? ", blacklisted" : "", printable(why));
@@ -93,16 +95,23 @@ std::string state_text(const JitSeen& seen, std::size_t most) {
   return text + aborts_text(seen, most);
 }
 
-std::string exits_text(const JitTrace& trace, int hotexit) {
+std::string exits_text(const JitTraceRow& row, int hotexit) {
+  const JitTrace& trace = row.trace;
   std::vector<std::pair<int, std::size_t>> taken;
-  std::size_t linked = 0;
   for (std::size_t exit = 0; exit < trace.exits.size(); ++exit) {
-    if (trace.exits[exit] == JitTrace::exit_is_linked) ++linked;
-    else if (trace.exits[exit] != 0) taken.emplace_back(-trace.exits[exit], exit);
+    if (trace.exits[exit] != 0 && trace.exits[exit] != JitTrace::exit_is_linked)
+      taken.emplace_back(-trace.exits[exit], exit);
   }
   std::ranges::sort(taken);
   constexpr std::size_t most = 3;
-  std::string text = linked == 0 ? "" : fmt::format("{} to side traces", linked);
+  std::string text;
+  for (const auto& [exit, child] : row.children) {
+    if (text.size() > 60) {
+      text += ", …";
+      break;
+    }
+    text += fmt::format("{}exit {} to trace {}", text.empty() ? "" : ", ", exit, child);
+  }
   for (std::size_t i = 0; i < std::min(most, taken.size()); ++i) {
     const int count = -taken[i].first;
     text += fmt::format(
@@ -126,7 +135,7 @@ std::string traces_text(const JitReport& report, std::size_t most) {
       if (seen.knowledge->pid == row.pid && seen.knowledge->last)
         hotexit = seen.knowledge->last->parameters.hotexit.value_or(hotexit);
     }
-    const std::string exits = exits_text(row.trace, hotexit);
+    const std::string exits = exits_text(row, hotexit);
     text += fmt::format("{:6.1f} {:6}  {}{}, {}, {}{}{}\n", percent_of(row.ns, all), row.trace.number,
                         printable(place_text(row.start)), parent, link_text(row.trace), row.trace.bytes,
                         exits.empty() ? "" : "; ", exits);

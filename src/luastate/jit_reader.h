@@ -78,6 +78,13 @@ struct JitStart {
   int line = 0, first_line = 0, last_line = 0;  // of the instruction; of what it is about
   State state = State::open;
   unsigned trace = 0;  // compiled
+  // Instructions of its own code that LuaJIT never compiles; at most most_uncompiled.
+  struct Uncompiled {
+    std::string name;
+    int opcode = 0, line = 0;
+  };
+  std::vector<Uncompiled> uncompiled;
+  static constexpr std::size_t most_uncompiled = 3;
 };
 
 struct JitFunction {

@@ -21,6 +21,7 @@ class StartSearch {
   std::vector<JitStart> find() {
     if (prototype_.code.empty()) return {};
     starts_.push_back(entry());
+    add_uncompiled(1, static_cast<std::int64_t>(prototype_.code.size()) - 1);
     for (std::uint32_t at = 1; at < prototype_.code.size(); ++at) add_loop(at);
     return std::move(starts_);
   }
@@ -62,6 +63,18 @@ class StartSearch {
       start.last_line = std::max(start.last_line, line);
     }
     starts_.push_back(start);
+    add_uncompiled(from, to);
+  }
+
+  // lj_record.c, lj_record_ins.
+  void add_uncompiled(std::int64_t from, std::int64_t to) {
+    JitStart& start = starts_.back();
+    for (std::int64_t i = from; i <= to && start.uncompiled.size() < JitStart::most_uncompiled; ++i) {
+      const std::string name = name_at(static_cast<std::uint32_t>(i));
+      if (name != "FNEW" && name != "UCLO" && !(layout_.is_20 && (name == "CAT" || name == "TSETM"))) continue;
+      start.uncompiled.push_back({name, static_cast<int>(prototype_.code[static_cast<std::size_t>(i)] & 0xff),
+                                  prototype_.line(static_cast<int>(i))});
+    }
   }
 
   void add_loop(std::uint32_t at) {

@@ -37,9 +37,9 @@ JitLink JitTrace::link_kind() const {
 LuajitJit::LuajitJit(const Memory& memory, const LuajitLua& lua, Address G)
     : memory_(memory), lua_(lua), layout_(lua.layout()), G_(G) {}
 
-// lj_obj.h, global_State: dispatchmode follows hookmask; lj_dispatch.h, DISPMODE_JIT.
+// lj_obj.h, global_State: dispatchmode follows hookmask; lj_dispatch.c, DISPMODE_JIT.
 std::optional<bool> LuajitJit::is_on() const {
-  constexpr std::uint8_t dispmode_jit = 1;
+  const std::uint8_t dispmode_jit = layout_.is_20 ? 0x01 : 0x10;
   if (layout_.G_hookmask == no_field || (!fields_ && !find_jit_fields(memory_, layout_, G_))) return std::nullopt;
   const auto mode = memory_.get<std::uint8_t>(G_ + layout_.G_hookmask + 1);
   return mode ? std::optional((*mode & dispmode_jit) != 0) : std::nullopt;

@@ -119,7 +119,7 @@ TEST_CASE("the compiler's state is found") {
     CHECK(now->penalties == std::vector<JitPenalty>{{jit_start + 0x4000, 144, 7}, {jit_start + 0x5000, 60000, 200}});
     CHECK(reader.traces().empty());
     CHECK(reader.is_on() == false);
-    memory.put(jit_G + layout.G_hookmask + 1, std::uint8_t{1});
+    memory.put(jit_G + layout.G_hookmask + 1, std::uint8_t{0x10});
     CHECK(reader.is_on() == true);
   }
 }
@@ -146,7 +146,7 @@ TEST_CASE("memory that is no compiler's is none") {
 }
 
 TEST_CASE("any memory is read within bounds") {
-  Dice dice(29);
+  Dice dice;
   for (int i = 0; i < 300; ++i) {
     const bool gc64 = i % 2 == 0;
     const LuajitLayout layout = jit_layout_of(gc64);
@@ -154,8 +154,10 @@ TEST_CASE("any memory is read within bounds") {
     JitWindow memory;
     // Words that are small numbers, addresses in the window, or anything.
     for (Address at = jit_start; at < jit_start + memory.bytes.size(); at += 8) {
-      const std::uint64_t kind = dice.below(4);
-      memory.put(at, kind == 0 ? std::uint64_t{0} : kind == 1 ? dice.below(16) : jit_start + 8 * dice.below(1 << 13));
+      const std::uint64_t kind = dice(4);
+      memory.put(at, kind == 0   ? std::uint64_t{0}
+                     : kind == 1 ? std::uint64_t{dice(16)}
+                                 : jit_start + 8 * std::uint64_t{dice(1 << 13)});
     }
     put_parameters(memory);
     for (std::size_t slot = 0; slot < jit_layout::penalty_slots; ++slot) put_penalty(memory, layout, slot, {});
