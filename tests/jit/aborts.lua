@@ -3,7 +3,7 @@
 local kept = {}
 
 -- A pause in C. What LuaJIT makes of its calls is compared, too.
-local long = string.rep("x", 20000)
+local long = string.rep("x", 400000)
 local function pause() return #string.reverse(long) end
 
 local function closures(n)

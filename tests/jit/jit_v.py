@@ -46,7 +46,7 @@ class Log:
     def link(text):
         if text.startswith("stitch"):
             return "stitch"   # the number of the trace that follows comes later
-        if text == "fallback to interpreter":
+        if text == "-- fallback to interpreter":
             return "interpreter"
         to = re.fullmatch(r"-> (\d+)(?: (\S+))?", text)
         return f"{to[2] or 'root'} {to[1]}" if to else text

@@ -114,7 +114,8 @@ class JitFieldsSearch {
     find_machine_code();
   }
 
-  // jit_State: behind the caches that follow penaltyslot, startpc is that of the current trace.
+  // jit_State: behind the caches that follow penaltyslot, startpc is that of the current trace. The one for loops (scev)
+  // may have the same address, before it; patchpc, which follows, is set only for moments.
   bool find_start(Offset current) {
     const Address start = load_ref(layout_, bytes_, current + std::size_t{layout_.T_startpc});
     if (!plausible_pointer(start, 4)) return false;
@@ -127,9 +128,8 @@ class JitFieldsSearch {
           at<std::uint32_t>(offset + jit_layout::exitno) >= most_traces)
         continue;
       fields_.G_startpc = static_cast<Offset>(offset);
-      return true;
     }
-    return false;
+    return fields_.G_startpc != no_field;
   }
 
   // lj_mcode.c: an area is used from both ends.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint32_t most_traces = 1 << 16;  // TraceNo1 has 16 bits (lj_jit.h)
 constexpr std::uint32_t most_snapshots = 1 << 10;
-constexpr unsigned calls_between_searches = 64;
+constexpr unsigned calls_between_searches = 8;
 
 }  // namespace
 
