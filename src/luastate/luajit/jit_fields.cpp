@@ -114,18 +114,18 @@ class JitFieldsSearch {
     find_machine_code();
   }
 
-  // jit_State: behind the caches that follow penaltyslot, startpc is that of the current trace. The one for loops (scev)
-  // may have the same address, before it; patchpc, which follows, is set only for moments.
+  // jit_State: behind the caches that follow penaltyslot, startpc is that of the current trace. The one for loops
+  // (scev) may have the same address, before it; patchpc, which follows, is set only for moments.
   bool find_start(Offset current) {
     const Address start = load_ref(layout_, bytes_, current + std::size_t{layout_.T_startpc});
     if (!plausible_pointer(start, 4)) return false;
-    constexpr std::size_t reach = 2048;  // with LUAJIT_ENABLE_TABLE_BUMP, which has one more cache
-    constexpr std::uint32_t most_traces = 1 << 16;
+    constexpr std::size_t reach = 2048;     // with LUAJIT_ENABLE_TABLE_BUMP, which has one more cache
+    constexpr std::uint32_t most = 0x7000;  // a trace or exit; below the references of IR that scev has there
     const std::size_t from = fields_.G_penalty + jit_layout::penalty_slots * jit_layout::penalty_size(layout_);
     for (std::size_t offset = (from + 7) & ~std::size_t{7}; offset < from + reach && offset + 16 <= bytes_.size();
          offset += 8) {
-      if (at<Address>(offset) != start || at<std::uint32_t>(offset + jit_layout::parent) >= most_traces ||
-          at<std::uint32_t>(offset + jit_layout::exitno) >= most_traces)
+      if (at<Address>(offset) != start || at<std::uint32_t>(offset + jit_layout::parent) >= most ||
+          at<std::uint32_t>(offset + jit_layout::exitno) >= most)
         continue;
       fields_.G_startpc = static_cast<Offset>(offset);
     }
