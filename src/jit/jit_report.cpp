@@ -208,6 +208,20 @@ bool says_more(const JitSeen& seen, const JitAbort& abort, const JitStart* start
          seen.reader->reason(*abort.reason, abort.detail, "").starts_with("NYI: bytecode");
 }
 
+// Of code that ran into what is blacklisted: why that is.
+std::string deeper_text(const JitSeen& seen, const JitAbort& abort, const std::string& reason) {
+  if (reason != "blacklisted") return "";
+  for (const auto& [start, attempts] : seen.knowledge->attempts) {
+    const CodePlace& place = attempts.start;
+    if (!attempts.blacklisted || attempts.aborts.empty() || place.file != abort.at.file || place.line != abort.at.line)
+      continue;
+    JitAbort deeper = attempts.aborts.back();
+    if (!deeper.reason || seen.reader->reason(*deeper.reason, {}, "") == reason) continue;
+    return fmt::format(" (that: {})", abort_text(seen, deeper, start_at(*seen.knowledge, start)));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string abort_text(const JitSeen& seen, const JitAbort& abort, const JitStart* start) {
@@ -217,7 +231,8 @@ std::string abort_text(const JitSeen& seen, const JitAbort& abort, const JitStar
   std::string reason = seen.reader->reason(*abort.reason, abort.detail, function);
   if (says_more(seen, abort, start))
     reason += fmt::format("; its own code has {} in line {}", start->uncompiled[0].name, start->uncompiled[0].line);
-  return abort.at.file.empty() ? reason : fmt::format("{} at {}", reason, place_text(abort.at));
+  if (abort.at.file.empty()) return reason;
+  return fmt::format("{} at {}{}", reason, place_text(abort.at), deeper_text(seen, abort, reason));
 }
 
 std::string advice_text(const JitSeen& seen, const JitAbort& abort, const JitStart* start) {

@@ -59,7 +59,10 @@ std::string aborts_text(const JitSeen& seen, std::size_t most) {
   });
   std::string text;
   for (const auto& [start, attempts] : failed) {
-    if (most-- == 0) return text + fmt::format("  … {} places in all\n", failed.size());
+    if (most-- == 0) {
+      text += fmt::format("  … {} places in all\n", failed.size());
+      break;
+    }
     const std::string why = attempts->aborts.empty()
                                 ? "not known why"
                                 : abort_text(seen, attempts->aborts.back(), start_at(*seen.knowledge, start));

@@ -53,18 +53,25 @@ void JitWatcher::add_event(JitEvent event) {
   else ++knowledge_.events_left_out;
 }
 
+// Most of the time: it is off while a program ends, too.
+void JitWatcher::see_whether_on() {
+  const std::optional<bool> is_on = reader_->is_on();
+  if (!is_on) return;
+  on_ += *is_on ? 1 : -1;
+  knowledge_.is_on = on_ != 0 ? on_ > 0 : *is_on;
+}
+
 void JitWatcher::look() {
-  if (!is_there()) return;
+  if (!is_there() || (is_closing_ && reader_->is_on() == false)) return;
   std::optional<JitInstant> now = reader_->instant();
   constexpr unsigned seldom = 100;
-  if (looks_++ % seldom == 0) {
-    if (const std::optional<bool> is_on = reader_->is_on()) knowledge_.is_on = is_on;
-  }
+  if (looks_++ % seldom == 0) see_whether_on();
   if (!now) return;
   see_flush(*now);
   see_penalties(*now);
   see_blacklisted();
   see_traces(*now);
+  if (is_closing_) return;
   knowledge_.last = std::move(now);
   has_looked_ = true;
 }
@@ -76,7 +83,23 @@ void JitWatcher::see_flush(const JitInstant& now) {
   add_event({.kind = JitEvent::Kind::flush});
   penalties_.clear();
   deferred_.clear();
-  for (auto& [start, attempts] : knowledge_.attempts) attempts.penalty = 0, attempts.failed = 0;
+  for (auto& [start, attempts] : knowledge_.attempts) {
+    attempts.penalty = 0;
+    if (!attempts.blacklisted) attempts.failed = 0;
+  }
+  for (auto& [prototype, function] : knowledge_.functions) {
+    for (JitStart& start : function.starts) {
+      if (start.state == JitStart::State::compiled) start.state = JitStart::State::open;
+    }
+  }
+}
+
+// lua_close() switches the compiler off, and then frees the traces. What was there before is what is worth a report.
+bool JitWatcher::is_closing(const std::vector<Address>& objects) const {
+  const auto count = [](const std::vector<Address>& all) {
+    return std::ranges::count_if(all, [](Address a) { return a != 0; });
+  };
+  return count(objects) < count(objects_) && reader_->is_on() == false;
 }
 
 void JitWatcher::see_penalties(const JitInstant& now) {
@@ -158,6 +181,8 @@ void JitWatcher::see_traces(const JitInstant& now) {
   if (has_looked_ && now.code_top == code_top_ && now.free_slot == free_slot_ && looks_ % seldom != 0) return;
   code_top_ = now.code_top, free_slot_ = now.free_slot;
   std::vector<Address> objects = reader_->trace_objects();
+  is_closing_ = is_closing(objects);
+  if (is_closing_) return;
   for (unsigned number = 1; number < std::max(objects.size(), objects_.size()); ++number) {
     const Address before = number < objects_.size() ? objects_[number] : 0,
                   object = number < objects.size() ? objects[number] : 0;
@@ -178,7 +203,7 @@ void JitWatcher::see_traces(const JitInstant& now) {
 }
 
 void JitWatcher::survey() {
-  if (!is_there()) return;
+  if (is_closing_ || !is_there()) return;
   std::vector<Address> prototypes;
   bool complete = false;
   // The list changes while it is read: a walk that is led astray is begun again.
@@ -194,7 +219,7 @@ void JitWatcher::survey() {
   }
   std::vector<JitTrace> traces = reader_->traces();
   JitStrings strings = reader_->strings(most_strings);
-  if (!is_there()) return;  // it has ended meanwhile
+  if (!is_there() || is_closing(reader_->trace_objects())) return;  // it has ended meanwhile
   knowledge_.functions = std::move(functions);
   knowledge_.has_all_functions = complete;
   knowledge_.is_surveyed = true;

@@ -31,6 +31,8 @@ class JitWatcher {
 
  private:
   bool is_there() const;
+  bool is_closing(const std::vector<Address>& objects) const;
+  void see_whether_on();
   CodePlace place_of(Address instruction);
   void add_event(JitEvent event);
   void see_flush(const JitInstant& now);
@@ -47,7 +49,8 @@ class JitWatcher {
   std::vector<JitPenalty> penalties_;  // as they were seen last
   std::map<Address, int> deferred_;    // by start: how often its abort was not over yet
   std::vector<Address> objects_;       // of traces, by number
-  bool has_looked_ = false;
+  bool has_looked_ = false, is_closing_ = false;
+  int on_ = 0;  // how often more it was seen to be on than off
   Address code_top_ = 0;
   std::uint32_t free_slot_ = 0;
   unsigned looks_ = 0;
