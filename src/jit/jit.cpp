@@ -10,6 +10,7 @@
 #include "base/say.h"
 #include "jit/jit_json.h"
 #include "jit/jit_text.h"
+#include "jit/jit_verdict.h"
 #include "jit/watch_thread.h"
 #include "recording/await_command.h"
 #include "sampling/process_tree.h"
@@ -107,8 +108,9 @@ class JitSink : public CodeTimeSink {
   bool has_others_ = false;
 };
 
-Result<void> print(const JitReport& report, const JitOptions& options) {
+Result<void> print(JitReport report, const JitOptions& options) {
   if (options.watch) return {};
+  report.verdict = jit_verdict(report);
   std::cout << (options.json ? jit_json(report) : jit_text(report, static_cast<std::size_t>(options.rows)));
   return system::flush_standard_output("the report");
 }

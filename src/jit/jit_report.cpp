@@ -6,7 +6,6 @@
 #include <array>
 #include <tuple>
 
-#include "jit/jit_verdict.h"
 #include "luastate/names.h"
 
 namespace luaspy {
@@ -259,7 +258,6 @@ JitReport make_jit_report(const CodeTime& time, const StackTable& stacks, double
   report.time = time;
   report.states = std::move(states);
   ReportMaker(stacks, report).make();
-  report.verdict = jit_verdict(report);
   return report;
 }
 

@@ -6,71 +6,16 @@
 #include <catch2/catch.hpp>
 
 #include <bit>
-#include <cstring>
 #include <vector>
 
 #include "luastate/luajit/jit_starts.h"
-#include "luastate/luajit/layouts.h"
 #include "luastate/luajit/trace_errors.h"
 #include "support/dice.h"
+#include "support/jit_window.h"
 
 using namespace luaspy;
 
 namespace {
-
-constexpr Address jit_start = 0x20000000, jit_G = jit_start + 0x400;
-
-class JitWindow : public Memory {
- public:
-  bool read(Address address, std::span<std::byte> into) const override {
-    ++reads;
-    if (address < jit_start || into.size() > bytes.size() || address - jit_start > bytes.size() - into.size())
-      return false;
-    std::ranges::copy(std::span(bytes).subspan(address - jit_start, into.size()), into.begin());
-    return true;
-  }
-  template <typename T>
-  void put(Address address, T value) {
-    std::memcpy(bytes.data() + (address - jit_start), &value, sizeof value);
-  }
-
-  std::vector<std::byte> bytes = std::vector<std::byte>(1 << 16);
-  mutable std::int64_t reads = 0;
-};
-
-LuajitLayout jit_layout_of(bool gc64) {
-  LuajitLayout layout = gc64 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32;
-  layout.str_len = gc64 ? 20 : 16;
-  layout.str_data = gc64 ? 24 : 20;
-  layout.main_L_below = gc64 ? 96 : 64;
-  layout.G_gc = 16;
-  layout.G_mainthref = gc64 ? 192 : 140;
-  layout.G_registry = gc64 ? 272 : 216;
-  layout.G_cur_L = gc64 ? 376 : 296;
-  layout.G_jit_base = gc64 ? 384 : 300;
-  layout.G_gcroot = gc64 ? 424 : 336;
-  layout.G_hookmask = gc64 ? 145 : 97;
-  layout.first_header = 89;
-  return layout;
-}
-
-constexpr Offset param_at = 2800;
-
-// param, exitstubgroup, penalty: as in the release of 2022.
-void put_parameters(JitWindow& memory) {
-  constexpr std::int32_t values[] = {1000, 4000, 500, 100, 500, 0, 56, 10, 4, 4, 15, 3, 2, 32, 512};
-  for (std::size_t i = 0; i < std::size(values); ++i) memory.put(jit_G + param_at + 4 * i, values[i]);
-}
-Address penalty_at(const LuajitLayout& layout, std::size_t slot) {
-  return jit_G + param_at + 64 - param_at % 8 + 128 + slot * jit_layout::penalty_size(layout);
-}
-void put_penalty(JitWindow& memory, const LuajitLayout& layout, std::size_t slot, const JitPenalty& penalty) {
-  const Address at = penalty_at(layout, slot);
-  if (layout.gc64) memory.put(at, penalty.start);
-  else memory.put(at, static_cast<std::uint32_t>(penalty.start));
-  memory.put(at + layout.ref_size, static_cast<std::uint16_t>(penalty.value));
-  memory.put(at + layout.ref_size + 2, static_cast<std::uint16_t>(penalty.reason));
-}
 
 std::uint32_t ins(const LuajitLayout& layout, std::string_view name, unsigned a, unsigned d) {
   for (std::uint32_t number = 0; number < 256; ++number) {
