@@ -62,10 +62,14 @@ void JitWatcher::see_whether_on() {
 }
 
 void JitWatcher::look() {
-  if (!is_there() || (is_closing_ && reader_->is_on() == false)) return;
+  if (is_closing_ && reader_->is_on() == false) return;
   std::optional<JitInstant> now = reader_->instant();
-  constexpr unsigned seldom = 100;
-  if (looks_++ % seldom == 0) see_whether_on();
+  constexpr unsigned seldom = 64;
+  const bool is_due = looks_++ % seldom == 0;
+  // The abort that blacklists a place may be the same as the one before.
+  if (!is_due && deferred_.empty() && now && now == knowledge_.last) return see_blacklisted();
+  if (!is_there()) return;
+  if (is_due) see_whether_on();
   if (!now) return;
   see_flush(*now);
   see_penalties(*now);
@@ -178,7 +182,7 @@ void JitWatcher::see_blacklisted() {
 
 void JitWatcher::see_traces(const JitInstant& now) {
   constexpr unsigned seldom = 64;
-  if (has_looked_ && now.code_top == code_top_ && now.free_slot == free_slot_ && looks_ % seldom != 0) return;
+  if (has_looked_ && now.code_top == code_top_ && now.free_slot == free_slot_ && (looks_ - 1) % seldom != 0) return;
   code_top_ = now.code_top, free_slot_ = now.free_slot;
   std::vector<Address> objects = reader_->trace_objects();
   is_closing_ = is_closing(objects);

@@ -36,6 +36,7 @@ struct JitDetail {
 // lj_jit.h, JIT_PARAMDEF. nullopt: this LuaJIT does not have it.
 struct JitParameters {
   std::optional<int> maxtrace, maxrecord, hotloop, hotexit, tryside, sizemcode, maxmcode;  // the last two in KiB
+  bool operator==(const JitParameters&) const = default;
 };
 
 // jit_State at one instant.
@@ -48,11 +49,13 @@ struct JitInstant {
     unsigned number = 0;        // of the trace; 0: it is over
     unsigned parent = 0, exit = 0;
     JitDetail detail;  // of the last abort, of this trace or one before
+    bool operator==(const Recording&) const = default;
   } last;
   std::uint64_t machine_code = 0;  // bytes mapped for it
   bool has_machine_code = false;   // that is known
   Address code_top = 0;            // changes when a trace has been added
   std::uint32_t free_slot = 0, slots = 0;
+  bool operator==(const JitInstant&) const = default;
 };
 
 enum class JitLink : std::uint8_t { none, root, loop, tail, up, down, interpreter, returns, stitch, unknown };
