@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "luastate/names.h"
+#include "profile/amount_text.h"
 
 namespace luaspy {
 namespace {
@@ -118,6 +119,7 @@ class ReportMaker {
       row.exits = exits_of(*finding.seen->knowledge, row.trace);
     }
     if (finding.attempts == nullptr) return;
+    row.at_least = forgets_attempts(*finding.seen->knowledge);
     row.failed = finding.attempts->failed, row.penalty = finding.attempts->penalty;
     const bool is_failure = finding.why == WhyInterpreted::blacklisted || finding.why == WhyInterpreted::aborted;
     if (!is_failure || finding.attempts->aborts.empty()) return;
@@ -181,6 +183,15 @@ std::string_view name(WhyInterpreted why) {
   constexpr std::array<std::string_view, 8> names = {"not found", "compiler off", "function off", "blacklisted",
                                                      "aborted",   "compiled",     "never",        "not tried"};
   return names[static_cast<std::size_t>(why)];
+}
+
+bool forgets_attempts(const JitKnowledge& knowledge) {
+  constexpr std::size_t ring = 64;  // lj_jit.h, PENALTY_SLOTS
+  return knowledge.last && knowledge.last->penalties.size() >= ring;
+}
+
+std::string attempts_text(unsigned failed, bool at_least) {
+  return (at_least ? "at least " : "") + count_of(failed, "attempt");
 }
 
 std::string place_text(const CodePlace& place) {

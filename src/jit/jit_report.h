@@ -36,6 +36,7 @@ struct JitRow {
   std::string reason;  // of the last abort, with its place; ""
   std::string advice;
   unsigned failed = 0, penalty = 0;
+  bool at_least = false;           // it may have failed more often
   unsigned trace = 0;              // compiled
   std::vector<std::string> exits;  // compiled: those that are taken and lead to no trace, in words
   std::int64_t outside_ns() const { return interpreted_ns + c_ns; }
@@ -48,6 +49,11 @@ struct JitTraceRow {
   CodePlace start;
   std::map<unsigned, unsigned> children;  // side traces, by the exit
 };
+
+// LuaJIT keeps 64 places: when it needs another one, it forgets the oldest, and how often that was tried.
+bool forgets_attempts(const JitKnowledge& knowledge);
+// "11 attempts".
+std::string attempts_text(unsigned failed, bool at_least);
 
 // What is seen of one Lua, and the names of the C functions in it.
 struct JitSeen {

@@ -66,9 +66,10 @@ std::string aborts_text(const JitSeen& seen, std::size_t most) {
     const std::string why = attempts->aborts.empty()
                                 ? "not known why"
                                 : abort_text(seen, attempts->aborts.back(), start_at(*seen.knowledge, start));
-    text += fmt::format("  {}: {}{}, {}\n", printable(place_text(attempts->start)),
-                        attempts->failed == 0 ? "before a flush" : count_of(attempts->failed, "attempt"),
-                        attempts->blacklisted ? ", blacklisted" : "", printable(why));
+    text += fmt::format(
+        "  {}: {}{}, {}\n", printable(place_text(attempts->start)),
+        attempts->failed == 0 ? "before a flush" : attempts_text(attempts->failed, forgets_attempts(*seen.knowledge)),
+        attempts->blacklisted ? ", blacklisted" : "", printable(why));
   }
   return text.empty() ? text : "Places from which no trace could be made:\n" + text;
 }

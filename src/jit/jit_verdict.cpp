@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "profile/amount_text.h"
-
 namespace luaspy {
 
 double percent_of(std::int64_t part, std::int64_t all) {
@@ -23,9 +21,10 @@ std::string why_text(const JitRow& row) {
       return "JIT is off for it (jit.off)";
     case WhyInterpreted::blacklisted:
       if (row.failed == 0) return "blacklisted; LuaJIT no longer has the reason";
-      return fmt::format("blacklisted after {}{}", count_of(row.failed, "attempt"), reason);
+      return fmt::format("blacklisted after {}{}", attempts_text(row.failed, row.at_least), reason);
     case WhyInterpreted::aborted:
-      return fmt::format("{} failed{}; penalty {} of 60000", count_of(row.failed, "attempt"), reason, row.penalty);
+      return fmt::format("{} failed{}; penalty {} of 60000", attempts_text(row.failed, row.at_least), reason,
+                         row.penalty);
     case WhyInterpreted::compiled:
       if (row.exits.empty()) return fmt::format("compiled (trace {})", row.trace);
       return fmt::format("compiled (trace {}), and left: {}", row.trace, fmt::join(row.exits, ", "));

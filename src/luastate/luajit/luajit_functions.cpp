@@ -67,7 +67,15 @@ Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
   std::array<std::uint32_t, chunk> instructions;
   for (std::uint32_t back = 0; back < most; back += chunk) {
     const Address from = pc - 4 * Address{back + chunk - 1};
-    if (!memory.read(from, std::as_writable_bytes(std::span(instructions)))) return 0;
+    if (!memory.read(from, std::as_writable_bytes(std::span(instructions)))) {
+      // The memory may begin in between: at a page.
+      const Address last = from + 4 * Address{chunk - 1};
+      const std::size_t missing = page_start(last) > from ? (page_start(last) - from) / 4 : 0;
+      instructions.fill(0);
+      if (missing == 0 ||
+          !memory.read(page_start(last), std::as_writable_bytes(std::span(instructions).subspan(missing))))
+        return 0;
+    }
     for (std::size_t i = chunk; i-- > 0;) {
       constexpr std::uint32_t headers = 8;  // lj_bc.h: BC_FUNCF to BC_FUNCCW
       const std::uint32_t opcode = instructions[i] & 0xff;
