@@ -11,6 +11,7 @@
 #include "fuzz.h"
 #include "heapdump/heap_file.h"
 #include "heaps.h"
+#include "luastate/jit_reader.h"
 #include "output/gzip.h"
 
 namespace luaspy::fuzz {
@@ -52,6 +53,34 @@ std::string file_of(const CopiedHeap& heap, const FakeMemory& memory, std::strin
   return out.str();
 }
 
+// What a compiler has decided: as much of it as there is to ask.
+void look_at_compiler(const Lua& lua, const Memory& memory, Address G) {
+  constexpr std::uint64_t most = 1 << 14;
+  const std::unique_ptr<JitReader> reader = make_jit_reader(lua, memory, G);
+  if (reader == nullptr) return;
+  (void)reader->is_on();
+  const std::optional<JitInstant> now = reader->instant();
+  expect(!now || now->penalties.size() <= 64, "there are 64 penalties at most");
+  std::vector<Address> prototypes;
+  (void)reader->find_prototypes(most, prototypes);
+  for (const JitTrace& trace : reader->traces()) prototypes.push_back(reader->prototype_of(trace.start));
+  if (now) {
+    for (const JitPenalty& penalty : now->penalties) {
+      (void)reader->is_blacklisted(penalty.start);
+      prototypes.push_back(reader->prototype_of(penalty.start));
+      expect_printable(reader->reason(penalty.reason, now->last.detail, ""), 100, "a reason");
+    }
+  }
+  for (const Address prototype : prototypes) {
+    const std::optional<JitFunction> function = reader->function(prototype);
+    if (!function) continue;
+    for (const JitStart& start : function->starts)
+      expect(start.position == 0 || start.position < function->lines.size() || function->lines.empty(),
+             "a trace begins in its function");
+  }
+  expect(reader->strings(most).strings <= most, "strings are bounded");
+}
+
 }  // namespace
 
 void objects(Bytes bytes) {
@@ -66,6 +95,9 @@ void objects(Bytes bytes) {
   const std::string_view head = as_file ? input.text(input.take<std::uint16_t>()) : std::string_view();
   FakeMemory memory(heap.image, input, FakeMemory::Beyond::nothing);
   if (as_file) return read_file_of(file_of(heap, memory, head), questions, heap.analyses);
+  memory.bounded("compilers", 2'000'000, 1 << 30, [&] {
+    for (const HeapSnapshot::State& state : heap.snapshot.states) look_at_compiler(*state.lua, memory, state.G);
+  });
   memory.bounded("a heap", 60'000'000, std::int64_t{4} << 30, [&] {
     const Analyses analyses = analyse(heap.snapshot, memory);
     ask(questions, heap.snapshot, analyses, heap.analyses);
