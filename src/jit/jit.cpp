@@ -32,7 +32,7 @@ class JitSink : public CodeTimeSink {
     if (counts.duration_ns < next_ns_) return;
     next_ns_ = counts.duration_ns + often_ns;
     find_luas();
-    handle_events();
+    handle_events(false);
   }
   bool has_enough() override { return !written_; }
 
@@ -49,9 +49,9 @@ class JitSink : public CodeTimeSink {
     }
   }
   // Names the C functions of new events while they can be named, and prints them.
-  void handle_events() {
+  void handle_events(bool at_end) {
     std::string text;
-    watch_.visit([&](const std::vector<std::unique_ptr<JitWatcher>>& watchers) {
+    const auto act = [&](const WatchThread::Watchers& watchers) {
       for (const auto& watcher : watchers) {
         const JitKnowledge& knowledge = watcher->knowledge();
         name_functions(knowledge);
@@ -62,7 +62,9 @@ class JitSink : public CodeTimeSink {
           if (options_.watch) text += options_.json ? event_json(seen, event) : event_text(seen, event);
         }
       }
-    });
+    };
+    if (at_end) watch_.visit(act);
+    else if (!watch_.try_visit(act)) return;
     if (text.empty()) return;
     std::cout << text;
     if (written_) written_ = system::flush_standard_output("the events");
@@ -143,10 +145,10 @@ Result<int> jit(const JitOptions& options) {
            sink, counts);
   sink.find_luas();
   watch.stop();
-  sink.handle_events();
+  sink.handle_events(true);
   Result<void> printed = sink.written();
   bool has_luajit = false;
-  watch.visit([&](const std::vector<std::unique_ptr<JitWatcher>>& watchers) {
+  watch.visit([&](const WatchThread::Watchers& watchers) {
     std::vector<JitSeen> seen;
     for (const auto& watcher : watchers) seen.push_back(sink.seen_of(*watcher));
     has_luajit = !seen.empty();

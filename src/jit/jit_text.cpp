@@ -95,7 +95,7 @@ std::string state_text(const JitSeen& seen, std::size_t most) {
     text += strings->complete ? "\n" : " (it changed meanwhile: not all was read)\n";
   }
   if (knowledge.is_surveyed && !knowledge.has_all_functions)
-    text += "The list of functions changed while it was read: some may be missing.\n";
+    text += "Some functions may be missing: the list of all objects changed while it was read, or is very long.\n";
   return text + aborts_text(seen, most);
 }
 

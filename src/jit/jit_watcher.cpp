@@ -1,6 +1,7 @@
 #include "jit/jit_watcher.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "luastate/names.h"
@@ -9,7 +10,7 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t most_functions = 50'000;
-constexpr std::uint64_t most_walked = 20'000'000, most_strings = 5'000'000;
+constexpr std::uint64_t most_walked = 3'000'000, most_strings = 1'000'000;
 
 const JitPenalty* find(const std::vector<JitPenalty>& penalties, Address start) {
   const auto found = std::ranges::find(penalties, start, &JitPenalty::start);
@@ -61,6 +62,18 @@ void JitWatcher::see_whether_on() {
   knowledge_.is_on = on_ != 0 ? on_ > 0 : *is_on;
 }
 
+// An entry that is just being written has the place of one abort and the reason of another.
+std::optional<JitInstant> JitWatcher::stable(std::optional<JitInstant> now) const {
+  constexpr int most = 4;
+  for (int i = 0; i < most && now; ++i) {
+    std::optional<JitInstant> again = reader_->instant();
+    const bool is_same = again && again->penalties == now->penalties;
+    now = std::move(again);
+    if (is_same) return now;
+  }
+  return std::nullopt;
+}
+
 void JitWatcher::look() {
   if (is_closing_ && reader_->is_on() == false) return;
   std::optional<JitInstant> now = reader_->instant();
@@ -70,6 +83,7 @@ void JitWatcher::look() {
   if (!is_due && deferred_.empty() && now && now == knowledge_.last) return see_blacklisted();
   if (!is_there()) return;
   if (is_due) see_whether_on();
+  now = stable(std::move(now));
   if (!now) return;
   see_flush(*now);
   see_penalties(*now);
@@ -211,7 +225,9 @@ void JitWatcher::survey() {
   std::vector<Address> prototypes;
   bool complete = false;
   // The list changes while it is read: a walk that is led astray is begun again.
-  for (int attempt = 0; attempt < 3 && !complete; ++attempt)
+  constexpr std::chrono::milliseconds patience(300);
+  const system::Clock::time_point until = system::Clock::now() + patience;
+  for (int attempt = 0; attempt < 3 && !complete && system::Clock::now() < until; ++attempt)
     complete = reader_->find_prototypes(most_walked, prototypes);
   for (const auto& [prototype, function] : knowledge_.functions) prototypes.push_back(prototype);
   std::ranges::sort(prototypes);

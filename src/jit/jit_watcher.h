@@ -2,8 +2,6 @@
 // Looks at the compilers of some LuaJITs, a thousand times a second: at what changes in jit_State. Nothing is stopped.
 // What comes and goes between two looks is not seen; how often a place was tried is in its penalty, and is.
 
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -33,6 +31,7 @@ class JitWatcher {
   bool is_there() const;
   bool is_closing(const std::vector<Address>& objects) const;
   void see_whether_on();
+  std::optional<JitInstant> stable(std::optional<JitInstant> now) const;
   CodePlace place_of(Address instruction);
   void add_event(JitEvent event);
   void see_flush(const JitInstant& now);

@@ -24,7 +24,8 @@ WatchThread::WatchThread() {
 }
 
 void WatchThread::add(pid_t pid, const Lua& lua, Address G) {
-  const std::scoped_lock lock(mutex_);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
   const auto is_same = [&](const std::unique_ptr<JitWatcher>& watcher) {
     return watcher->knowledge().pid == pid && watcher->knowledge().G == G && watcher->knowledge().lua == &lua;
   };
@@ -37,9 +38,10 @@ void WatchThread::add(pid_t pid, const Lua& lua, Address G) {
   survey_at_ = Clock::now() + first_survey;
 }
 
-void WatchThread::visit(const std::function<void(const std::vector<std::unique_ptr<JitWatcher>>&)>& visit) {
-  const std::scoped_lock lock(mutex_);
-  visit(watchers_);
+bool WatchThread::try_visit(const std::function<void(const Watchers&)>& act) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock) act(watchers_);
+  return lock.owns_lock();
 }
 
 void WatchThread::survey_all() {
@@ -57,7 +59,7 @@ void WatchThread::run() {
     wake_.wait_for(lock, pause);
   }
   for (const auto& watcher : watchers_) watcher->look();
-  survey_all();
+  survey_all();  // which may find that they have ended
 }
 
 void WatchThread::stop() {

@@ -19,10 +19,13 @@ class WatchThread {
   WatchThread(const WatchThread&) = delete;
   WatchThread& operator=(const WatchThread&) = delete;
 
-  // From now on this Lua is looked at; once. At most most_watched.
+  using Watchers = std::vector<std::unique_ptr<JitWatcher>>;
+  // Calls `act` while no look is under way. False: one is, and nothing was done: whoever samples does not wait for it.
+  bool try_visit(const std::function<void(const Watchers&)>& act);
+  // The same once it has ended.
+  void visit(const std::function<void(const Watchers&)>& act) { act(watchers_); }
+  // From now on this Lua is looked at; once. At most most_watched. Nothing is done if a look is under way: ask again.
   void add(pid_t pid, const Lua& lua, Address G);
-  // Calls `visit` while no look is under way.
-  void visit(const std::function<void(const std::vector<std::unique_ptr<JitWatcher>>&)>& visit);
   // Ends, after one more look at everything if the targets live.
   void stop();
   system::Clock::time_point start() const { return start_; }
@@ -36,7 +39,7 @@ class WatchThread {
   const system::Clock::time_point start_ = system::Clock::now();
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<std::unique_ptr<JitWatcher>> watchers_;
+  Watchers watchers_;
   system::Clock::time_point survey_at_ = start_;
   bool ends_ = false, left_out_ = false;
   std::thread thread_;  // the last: it uses the others
