@@ -4,6 +4,7 @@
 
 #include <iostream>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "attach/refusal.h"
@@ -41,6 +42,7 @@ class JitSink : public CodeTimeSink {
     for (const auto& session : tree_.sessions()) {
       StackReader& reader = session->sampler().reader();
       if (!reader.lock_soon()) continue;
+      if (searched_.insert(session->program()).second) reader.find_states();  // of those that sleep, too
       for (const auto& [G, lua] : reader.lua().global_states()) {
         if (lua->kind() != LuaKind::luajit) has_others_ = true;
         else watch_.add(session->pid(), *lua, G);
@@ -55,6 +57,7 @@ class JitSink : public CodeTimeSink {
       for (const auto& watcher : watchers) {
         const JitKnowledge& knowledge = watcher->knowledge();
         name_functions(knowledge);
+        want_functions(*watcher);
         std::size_t& printed = printed_[&knowledge];
         for (; printed < knowledge.events.size(); ++printed) {
           const JitSeen seen = seen_of(*watcher);
@@ -81,6 +84,13 @@ class JitSink : public CodeTimeSink {
   bool has_others() const { return has_others_; }
 
  private:
+  // What samples have shown: in a large heap, a survey may not come to it.
+  void want_functions(JitWatcher& watcher) const {
+    for (const auto& session : tree_.sessions()) {
+      if (session->pid() == watcher.knowledge().pid)
+        watcher.want(session->sampler().reader().lua().names().known_prototypes());
+    }
+  }
   void name_functions(const JitKnowledge& knowledge) {
     for (const auto& [start, attempts] : knowledge.attempts) {
       for (const JitAbort& abort : attempts.aborts) {
@@ -107,6 +117,7 @@ class JitSink : public CodeTimeSink {
   std::map<std::pair<pid_t, Address>, std::string> names_;  // of C functions
   std::map<const JitKnowledge*, std::size_t> printed_;      // how many events
   Result<void> written_;
+  std::set<std::uint64_t> searched_;  // programs
   bool has_others_ = false;
 };
 
@@ -129,7 +140,6 @@ Result<int> jit(const JitOptions& options) {
   ProcessTree& tree = *opened;
   if (!tree.target().launched()) {
     if (const Result<void> lua = tree.check_lua(); !lua) return lua.error();
-    tree.target().sampler().reader().find_states();
   }
   system::watch_signals();
   WatchThread watch;
@@ -144,6 +154,7 @@ Result<int> jit(const JitOptions& options) {
             .always_stop = options.always_stop},
            sink, counts);
   sink.find_luas();
+  sink.handle_events(false);
   watch.stop();
   sink.handle_events(true);
   Result<void> printed = sink.written();

@@ -143,6 +143,7 @@ Json state_json(const JitSeen& seen) {
   if (const std::optional<JitStrings>& strings = knowledge.strings)
     json["strings"] = {{"strings", strings->strings},
                        {"chains", strings->chains},
+                       {"chains_read", strings->chains_read},
                        {"longest", strings->longest},
                        {"complete", strings->complete}};
   json["attempts"] = attempts_json(seen);

@@ -91,8 +91,12 @@ std::string state_text(const JitSeen& seen, std::size_t most) {
   text += fmt::format("; flushes seen: {}\n", knowledge.flushes);
   if (const std::optional<JitStrings>& strings = knowledge.strings; strings && strings->chains != 0) {
     text += fmt::format("String table: {} strings in {} chains", strings->strings, strings->chains);
-    if (!strings->longest.empty()) text += fmt::format(", the longest have {}", fmt::join(strings->longest, ", "));
-    text += strings->complete ? "\n" : " (it changed meanwhile: not all was read)\n";
+    const std::string some = strings->chains_read < strings->chains
+                                 ? fmt::format(" of {} that were read", strings->chains_read)
+                                 : "";
+    if (!strings->longest.empty())
+      text += fmt::format(", the longest{} have {}", some, fmt::join(strings->longest, ", "));
+    text += '\n';
   }
   if (knowledge.is_surveyed && !knowledge.has_all_functions)
     text += "Some functions may be missing: the list of all objects changed while it was read, or is very long.\n";

@@ -10,7 +10,7 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t most_functions = 50'000;
-constexpr std::uint64_t most_walked = 3'000'000, most_strings = 1'000'000;
+constexpr std::uint64_t most_walked = 1'000'000, most_strings = 50'000;
 
 const JitPenalty* find(const std::vector<JitPenalty>& penalties, Address start) {
   const auto found = std::ranges::find(penalties, start, &JitPenalty::start);
@@ -220,6 +220,8 @@ void JitWatcher::see_traces(const JitInstant& now) {
   objects_ = std::move(objects);
 }
 
+void JitWatcher::want(std::vector<Address> prototypes) { wanted_ = std::move(prototypes); }
+
 void JitWatcher::survey() {
   if (is_closing_ || !is_there()) return;
   std::vector<Address> prototypes;
@@ -230,6 +232,7 @@ void JitWatcher::survey() {
   for (int attempt = 0; attempt < 3 && !complete && system::Clock::now() < until; ++attempt)
     complete = reader_->find_prototypes(most_walked, prototypes);
   for (const auto& [prototype, function] : knowledge_.functions) prototypes.push_back(prototype);
+  prototypes.insert(prototypes.end(), wanted_.begin(), wanted_.end());
   std::ranges::sort(prototypes);
   prototypes.erase(std::unique(prototypes.begin(), prototypes.end()), prototypes.end());
   if (prototypes.size() > most_functions) prototypes.resize(most_functions), complete = false;

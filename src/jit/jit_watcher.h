@@ -24,6 +24,9 @@ class JitWatcher {
   // has ended.
   void survey();
 
+  // Prototypes that are of interest, whether or not a survey comes upon them.
+  void want(std::vector<Address> prototypes);
+
   const JitKnowledge& knowledge() const { return knowledge_; }
   const JitReader& reader() const { return *reader_; }
 
@@ -48,6 +51,7 @@ class JitWatcher {
   std::vector<JitPenalty> penalties_;  // as they were seen last
   std::map<Address, int> deferred_;    // by start: how often its abort was not over yet
   std::vector<Address> objects_;       // of traces, by number
+  std::vector<Address> wanted_;
   bool has_looked_ = false, is_closing_ = false;
   int on_ = 0;  // how often more it was seen to be on than off
   Address code_top_ = 0;

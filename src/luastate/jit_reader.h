@@ -102,9 +102,10 @@ struct JitFunction {
 
 // The table of strings.
 struct JitStrings {
-  std::uint64_t strings = 0, chains = 0;
-  std::vector<std::uint32_t> longest;  // lengths of the longest chains, the longest first; at most 5
-  bool complete = false;               // all of it was read
+  std::uint64_t strings = 0, chains = 0;  // as LuaJIT counts them
+  std::uint64_t chains_read = 0;          // all of them, or one in so many
+  std::vector<std::uint32_t> longest;     // lengths of the longest chains of these, the longest first; at most 5
+  bool complete = false;                  // each of these to its end
 };
 
 class JitReader {
@@ -131,6 +132,7 @@ class JitReader {
   // Prototypes in the list of all objects, of which at most `most` are visited. False: the list changed meanwhile, or
   // is longer.
   virtual bool find_prototypes(std::uint64_t most, std::vector<Address>& found) const = 0;
+  // Reads chains of about so many strings.
   virtual JitStrings strings(std::uint64_t most) const = 0;
 
   // "NYI: bytecode UCLO". `function`: what JitDetail::function is called; "": not known. A number that this LuaJIT's

@@ -208,6 +208,13 @@ void Names::name_script(const Context& context, Entry& entry) {
   entry.may_be_script = false;
 }
 
+std::vector<Address> Names::known_prototypes() const {
+  std::vector<Address> known;
+  known.reserve(prototypes_.size());
+  for (const auto& [prototype, entry] : prototypes_) known.push_back(prototype);
+  return known;
+}
+
 std::string Names::chunk_of(const Context& context, Address proto, const FunctionPlace& place) {
   if (!is_host_script(place.source)) return chunk_name(place.source);
   const std::uint64_t mark = context.lua.mark(memory_, proto);

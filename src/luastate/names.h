@@ -54,6 +54,8 @@ class Names {
   void use_sources(SourceTexts* files) { definitions_.use(files); }
   // Where the symbols of C functions come from; without it they have none. `code` must outlive this.
   void use_code(CodeNames* code) { code_ = code; }
+  // The Protos of the Lua functions that it has read, in no order. Some may be gone.
+  std::vector<Address> known_prototypes() const;
   // The symbol of a C function; "" if it is not known.
   std::string symbol(Address entry) const { return code_ != nullptr ? code_->name(entry) : ""; }
 

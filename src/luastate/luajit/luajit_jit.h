@@ -34,6 +34,7 @@ class LuajitJit : public JitReader {
   void find_trace_form();
   std::optional<JitTrace> read_trace(Address object) const;
   void read_exits(JitTrace& trace, std::uint32_t count, Address snapshots) const;
+  std::optional<std::uint32_t> chain_length(const Memory& memory, Address anchor, std::uint64_t& left) const;
   std::uint32_t original(std::uint32_t instruction) const;
 
   const Memory& memory_;
