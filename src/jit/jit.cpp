@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <iostream>
 #include <map>
 #include <set>
@@ -28,10 +29,10 @@ class JitSink : public CodeTimeSink {
   JitSink(ProcessTree& tree, WatchThread& watch, const JitOptions& options)
       : CodeTimeSink(tree.tables().stacks), tree_(tree), watch_(watch), options_(options) {}
 
-  void look(const LoopCounts& counts) override {
-    constexpr std::int64_t often_ns = 50'000'000;
-    if (counts.duration_ns < next_ns_) return;
-    next_ns_ = counts.duration_ns + often_ns;
+  void look(const LoopCounts&) override {
+    constexpr std::chrono::milliseconds pause(50);
+    if (system::Clock::now() < next_) return;
+    next_ = system::Clock::now() + pause;
     find_luas();
     handle_events(false);
   }
@@ -113,7 +114,7 @@ class JitSink : public CodeTimeSink {
   ProcessTree& tree_;
   WatchThread& watch_;
   const JitOptions& options_;
-  std::int64_t next_ns_ = 0;
+  system::Clock::time_point next_{};
   std::map<std::pair<pid_t, Address>, std::string> names_;  // of C functions
   std::map<const JitKnowledge*, std::size_t> printed_;      // how many events
   Result<void> written_;
