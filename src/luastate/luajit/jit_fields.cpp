@@ -147,7 +147,7 @@ class JitFieldsSearch {
   // jit_State: parent, exitno, in some releases exitcode; patchpc, patchins, mcprot, mcarea … szallmcarea; from 2026 on
   // mcmin and mcmax; errinfo.
   void find_machine_code() {
-    for (const std::size_t distance : {32, 40}) {
+    for (const std::size_t distance : {std::size_t{32}, std::size_t{40}}) {
       const std::size_t area = fields_.G_startpc + distance;
       if (!is_area(area)) continue;
       fields_.G_mcarea = static_cast<Offset>(area);
