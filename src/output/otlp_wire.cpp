@@ -71,7 +71,7 @@ void describe(Fields& f, const Link& of) {
 template <typename Fields>
 void describe(Fields& f, const Attribute& of) {
   f.number(1, "keyStrindex", of.key);
-  f.message(2, "value", of.value);
+  if (of.value.kind != Value::Kind::none) f.message(2, "value", of.value);
   f.number(3, "unitStrindex", of.unit);
 }
 

@@ -114,7 +114,7 @@ TEST_CASE("otlp: entry 0 of each table is empty, and every index has an entry", 
   for (const char* const table :
        {"mappingTable", "locationTable", "functionTable", "linkTable", "attributeTable", "stackTable"}) {
     CAPTURE(table);
-    CHECK(tables.at(table).at(0).dump().find_first_of("123456789") == std::string::npos);
+    CHECK(tables.at(table).at(0) == Json::object());
   }
 }
 
