@@ -1,0 +1,171 @@
+"""The engines and the programs that they are asked about: started on loopback, in a folder, and ended by number."""
+import collections
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+# Of each of these, what is asked of another program waits at most so many seconds.
+PATIENCE = 60
+
+
+def command_of(targets, name):
+    """As tests/targets/prepare.sh has prepared it."""
+    for table in ("targets.tsv", "hosts.tsv", "luajit-hosts.tsv"):
+        for line in (targets / table).read_text(encoding="utf-8").splitlines():
+            fields = line.split("\t")
+            if fields[0] == name:
+                return fields[3].split(" ")
+    raise SystemExit(f"{name} is not prepared in {targets}")
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def environment():
+    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+
+
+def until(condition, what):
+    end = time.monotonic() + PATIENCE
+    while not (result := condition()):
+        if time.monotonic() > end:
+            raise SystemExit(f"{what}: not within {PATIENCE} s")
+        time.sleep(0.05)
+    return result
+
+
+class Program:
+    """Ended at the end of `with`, however that comes."""
+
+    ends_by = signal.SIGTERM
+
+    def __init__(self, command, log, **options):
+        self.log = pathlib.Path(log)
+        with open(self.log, "ab") as out:
+            self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment(), **options)
+        self.pid = self.process.pid
+
+    def said(self, text, times=1):
+        def has():
+            if self.process.poll() is not None:
+                raise SystemExit(f"{self.log} ends:\n{self.log.read_text()[-2000:]}")
+            return self.log.read_text(encoding="utf-8", errors="replace").count(text) >= times
+        until(has, f"{self.log} has no '{text}'")
+        return self
+
+    def end(self, signal_number=None):
+        """What it has written to its log."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal_number or self.ends_by)
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        self.process.wait()
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+
+# What a Collector is told: where it listens, and where it writes to.
+TO_FILE = 'file: {{path: "{file}"}}'
+TO_NEXT = 'otlphttp: {{endpoint: "{url}", sending_queue: {{enabled: false}}}}'
+
+
+def collector(work, name, port, exporter):
+    """An OpenTelemetry Collector at this port of loopback. It keeps nothing itself: `exporter` has it before the answer."""
+    configuration = work / f"{name}.yaml"
+    configuration.write_text(f"""
+receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{port}"}}}}}}}}
+exporters: {{{exporter}}}
+service:
+  telemetry: {{metrics: {{level: none}}}}
+  pipelines: {{profiles: {{receivers: [otlp], exporters: [{exporter.split(":")[0]}]}}}}
+""")
+    log = work / f"{name}.log"
+    log.unlink(missing_ok=True)
+    return Program([work / "otelcol", "--config", configuration, "--feature-gates=+service.profilesSupport"], log).said("Everything is ready")
+
+
+def lua(targets, script, log):
+    return Program([*command_of(targets, "debian-lua5.4-bookworm"), script, "for ever"], log).said("READY")
+
+
+def redis(targets, folder):
+    """It runs a script that never ends."""
+    server = Program([*command_of(targets, "redis"), "--port", "0", "--unixsocket", folder / "redis", "--dir", folder, "--save", "", "--appendonly", "no"],
+                     folder / "redis.log").said("ready to accept")
+    server.ends_by = signal.SIGKILL   # it takes no other while a script runs
+    server.connection = socket.socket(socket.AF_UNIX)
+    server.connection.connect(str(folder / "redis"))
+    script = ("local function add(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end "
+              "local function text(n) local t = {} for i = 1, n do t[i] = tostring(i) .. 'x' end return table.concat(t) end "
+              "while true do add(30000) text(1500) end")
+    server.connection.sendall(f"*3\r\n$4\r\nEVAL\r\n${len(script)}\r\n{script}\r\n$1\r\n0\r\n".encode())
+    return server
+
+
+def nginx(targets, folder):
+    """One process; a timer's coroutine is always at work."""
+    return Program([*command_of(targets, "nginx"), "-p", folder], folder / "nginx.log").said("READY")
+
+
+Received = collections.namedtuple("Received", "attributes kind time_ns duration_ns period id samples")
+
+
+def number(of, name):
+    return int(of.get(name, 0))
+
+
+def text_of(value, strings):
+    (kind, content), = value.items()
+    return strings[content] if kind == "stringValueStrindex" else content if kind == "stringValue" else int(content)
+
+
+def received(file):
+    """Each profile that a Collector's file exporter wrote: one message of OTLP in JSON a line. A sample is a stack, outermost
+    first, of (function, line, type of its frame), and how many."""
+    for line in open(file, encoding="utf-8"):
+        message = json.loads(line)
+        tables = message["dictionary"]
+        strings = tables["stringTable"]
+
+        def frame(index):
+            location = tables["locationTable"][index]
+            where = location["lines"][0]
+            kinds = [text_of(each["value"], strings) for each in (tables["attributeTable"][i] for i in location.get("attributeIndices", []))
+                     if strings[number(each, "keyStrindex")] == "profile.frame.type"]
+            return strings[number(tables["functionTable"][number(where, "functionIndex")], "nameStrindex")], number(where, "line"), kinds[0] if kinds else ""
+
+        frames = [frame(i) if i else None for i in range(len(tables["locationTable"]))]
+        stacks = [tuple(frames[i] for i in reversed(stack.get("locationIndices", []))) for stack in tables["stackTable"]]
+        for resource in message["resourceProfiles"]:
+            attributes = {strings[number(each, "keyStrindex")] if "keyStrindex" in each else each["key"]: text_of(each["value"], strings)
+                          for each in resource["resource"]["attributes"]}
+            for scope in resource["scopeProfiles"]:
+                for profile in scope["profiles"]:
+                    samples = collections.Counter()
+                    for sample in profile["samples"]:
+                        samples[stacks[number(sample, "stackIndex")]] += sum(map(int, sample["values"]))
+                    yield Received(attributes, strings[number(profile["sampleType"], "typeStrindex")] + " of " + strings[number(profile["periodType"], "typeStrindex")],
+                                   number(profile, "timeUnixNano"), number(profile, "durationNano"), number(profile, "period"), profile["profileId"], samples)
+
+
+def folded(text):
+    """Stacks, outermost first, and how many."""
+    stacks = collections.Counter()
+    for line in text.splitlines():
+        stack, count = line.rsplit(" ", 1)
+        stacks[tuple(stack.split(";"))] += int(count)
+    return stacks
