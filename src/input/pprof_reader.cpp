@@ -16,29 +16,14 @@
 #include "input/raw_fields.h"
 #include "input/sample_labels.h"
 #include "input/value_unit.h"
+#include "profile/pprof_fields.h"
 
 namespace luaspy {
 namespace {
 
 using Field = ProtobufFields::Field;
 
-// The field numbers of profile.proto; output/pprof.cpp has the same as far as they are written.
-namespace in_profile {
-enum Number : std::uint32_t {
-  sample_type = 1,
-  sample,
-  mapping,
-  location,
-  function,
-  string_table,
-  time_nanos = 9,
-  duration_nanos,
-  period_type,
-  period,
-  comment,
-  default_sample_type
-};
-}  // namespace in_profile
+namespace in = pprof_field;
 
 struct ValueType {
   std::uint32_t type = 0, unit = 0;  // strings
@@ -90,32 +75,32 @@ class PprofReader {
     ProtobufFields fields(bytes_);
     while (const std::optional<Field> field = fields.next()) {
       if (!field->is_bytes) read_number(*field);
-      else if (field->number == in_profile::sample_type) types_.push_back(value_type(field->bytes));
-      else if (field->number == in_profile::sample) samples_.push_back(field->bytes);
-      else if (field->number == in_profile::mapping) read_mapping(field->bytes);
-      else if (field->number == in_profile::location) read_location(field->bytes);
-      else if (field->number == in_profile::function) read_function(field->bytes);
-      else if (field->number == in_profile::string_table) strings_.push_back(field->bytes);
-      else if (field->number == in_profile::period_type) period_type_ = value_type(field->bytes);
-      else if (field->number == in_profile::comment) (void)add_numbers(*field, comments_);
+      else if (field->number == in::sample_type) types_.push_back(value_type(field->bytes));
+      else if (field->number == in::sample) samples_.push_back(field->bytes);
+      else if (field->number == in::mapping) read_mapping(field->bytes);
+      else if (field->number == in::location) read_location(field->bytes);
+      else if (field->number == in::function) read_function(field->bytes);
+      else if (field->number == in::string_table) strings_.push_back(field->bytes);
+      else if (field->number == in::period_type) period_type_ = value_type(field->bytes);
+      else if (field->number == in::comment) (void)add_numbers(*field, comments_);
     }
     if (fields.torn()) torn_ = fmt::format("byte {}: this is no whole field of protobuf", fields.offset());
   }
 
   void read_number(const Field& field) {
-    if (field.number == in_profile::time_nanos) time_ns_ = field.signed_value();
-    else if (field.number == in_profile::duration_nanos) duration_ns_ = field.signed_value();
-    else if (field.number == in_profile::period) period_ = field.signed_value();
-    else if (field.number == in_profile::default_sample_type) default_type_ = field.index();
-    else if (field.number == in_profile::comment) comments_.push_back(field.value);
+    if (field.number == in::time_nanos) time_ns_ = field.signed_value();
+    else if (field.number == in::duration_nanos) duration_ns_ = field.signed_value();
+    else if (field.number == in::period) period_ = field.signed_value();
+    else if (field.number == in::default_sample_type) default_type_ = field.index();
+    else if (field.number == in::comment) comments_.push_back(field.value);
   }
 
   static ValueType value_type(std::string_view bytes) {
     ValueType type;
     ProtobufFields fields(bytes);
     while (const std::optional<Field> field = fields.next()) {
-      if (field->number == 1) type.type = field->index();
-      if (field->number == 2) type.unit = field->index();
+      if (field->number == in::type) type.type = field->index();
+      if (field->number == in::unit) type.unit = field->index();
     }
     return type;
   }
@@ -125,10 +110,10 @@ class PprofReader {
     Mapping mapping;
     ProtobufFields fields(bytes);
     while (const std::optional<Field> field = fields.next()) {
-      if (field->number == 1) id = field->value;
-      if (field->number == 2) mapping.start = field->value;
-      if (field->number == 4) mapping.file_offset = field->value;
-      if (field->number == 5) mapping.file = field->index();
+      if (field->number == in::mapping_id) id = field->value;
+      if (field->number == in::memory_start) mapping.start = field->value;
+      if (field->number == in::file_offset) mapping.file_offset = field->value;
+      if (field->number == in::mapping_filename) mapping.file = field->index();
     }
     if (mappings_.empty()) main_file_ = mapping.file;
     if (has_room()) mappings_[id] = mapping;
@@ -140,15 +125,15 @@ class PprofReader {
     Location location;
     ProtobufFields fields(bytes);
     while (const std::optional<Field> field = fields.next()) {
-      if (field->number == 1) id = field->value;
-      if (field->number == 2) location.mapping = field->value;
-      if (field->number == 3) location.address = field->value;
-      if (field->number != 4 || !field->is_bytes || location.lines.size() == most_lines) continue;
+      if (field->number == in::id_of_location) id = field->value;
+      if (field->number == in::mapping_of_location) location.mapping = field->value;
+      if (field->number == in::address) location.address = field->value;
+      if (field->number != in::line || !field->is_bytes || location.lines.size() == most_lines) continue;
       Line& line = location.lines.emplace_back();
       ProtobufFields of_line(field->bytes);
       while (const std::optional<Field> each = of_line.next()) {
-        if (each->number == 1) line.function = each->value;
-        if (each->number == 2) line.line = line_number(*each);
+        if (each->number == in::function_id) line.function = each->value;
+        if (each->number == in::line_number) line.line = line_number(*each);
       }
     }
     if (has_room()) locations_[id] = std::move(location);
@@ -159,11 +144,11 @@ class PprofReader {
     Function function;
     ProtobufFields fields(bytes);
     while (const std::optional<Field> field = fields.next()) {
-      if (field->number == 1) id = field->value;
-      if (field->number == 2) function.name = field->index();
-      if (field->number == 3) function.system_name = field->index();
-      if (field->number == 4) function.file = field->index();
-      if (field->number == 5) function.start_line = line_number(*field);
+      if (field->number == in::id_of_function) id = field->value;
+      if (field->number == in::name) function.name = field->index();
+      if (field->number == in::system_name) function.system_name = field->index();
+      if (field->number == in::filename) function.file = field->index();
+      if (field->number == in::start_line) function.start_line = line_number(*field);
     }
     if (has_room()) functions_[id] = function;
   }
@@ -273,9 +258,9 @@ class PprofReader {
     ProtobufFields fields(bytes);
     bool good = true;
     while (const std::optional<Field> field = fields.next()) {
-      if (field->number == 1) good &= add_numbers(*field, locations);
-      if (field->number == 2) good &= add_numbers(*field, values);
-      if (field->number == 3 && field->is_bytes) read_label(field->bytes, labels);
+      if (field->number == in::location_id) good &= add_numbers(*field, locations);
+      if (field->number == in::value) good &= add_numbers(*field, values);
+      if (field->number == in::label && field->is_bytes) read_label(field->bytes, labels);
     }
     if (!good || fields.torn()) return torn("a sample is damaged");
     const auto value = static_cast<std::int64_t>(value_ < values.size() ? values[value_] : 0);
@@ -307,9 +292,9 @@ class PprofReader {
     std::int64_t number = 0;
     ProtobufFields fields(bytes);
     while (const std::optional<Field> field = fields.next()) {
-      if (field->number == 1) key = field->value;
-      if (field->number == 2) text = field->value;
-      if (field->number == 3) number = field->signed_value();
+      if (field->number == in::key) key = field->value;
+      if (field->number == in::str) text = field->value;
+      if (field->number == in::num) number = field->signed_value();
     }
     labels.add(string(key), text != 0 ? std::string(string(text)) : std::to_string(number), part_.about().pid);
   }
@@ -340,8 +325,8 @@ bool is_pprof(std::string_view bytes) {
   ProtobufFields fields(bytes);
   bool has_strings = false;
   while (const std::optional<Field> field = fields.next()) {
-    if (field->number > 15) return false;
-    has_strings |= field->number == in_profile::string_table && field->is_bytes;
+    if (field->number > in::last_of_profile) return false;
+    has_strings |= field->number == in::string_table && field->is_bytes;
   }
   return has_strings;
 }

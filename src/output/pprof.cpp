@@ -12,6 +12,7 @@
 #include "output/gzip.h"
 #include "output/protobuf.h"
 #include "profile/function_table.h"
+#include "profile/pprof_fields.h"
 #include "profile/recorded.h"
 
 namespace luaspy {
@@ -19,37 +20,7 @@ namespace {
 
 using Message = ProtobufMessage;
 
-// The field numbers of profile.proto.
-namespace field {
-enum Profile {
-  sample_type = 1,
-  sample,
-  mapping,
-  location,
-  function,
-  string_table,
-  time_nanos = 9,
-  duration_nanos,
-  period_type,
-  period,
-  comment,
-  default_sample_type
-};
-enum ValueType { type = 1, unit };
-enum Sample { location_id = 1, value, label };
-enum Label { key = 1, str };
-enum Mapping {
-  mapping_id = 1,
-  mapping_filename = 5,
-  has_functions = 7,
-  has_filenames,
-  has_line_numbers,
-  has_inline_frames
-};
-enum Location { id_of_location = 1, mapping_of_location, line = 4 };
-enum Line { function_id = 1, line_number };
-enum Function { id_of_function = 1, name, system_name, filename, start_line };
-}  // namespace field
+namespace field = pprof_field;
 
 // Names for the weights of samples that pprof knows from other profilers.
 struct WeightName {
