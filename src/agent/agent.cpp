@@ -96,9 +96,9 @@ class Agent {
   }
 
   void send(Window& window, double rate, std::int64_t started_s, std::int64_t duration_ns) {
-    OtlpBuilder message;
-    bool any = false;
-    for (const Window::Of& of : window.take_profiles()) {
+    const std::vector<Window::Of> all = window.take_profiles();
+    std::vector<KnownProfile> known;
+    for (const Window::Of& of : all) {
       Profile& profile = *of.profile;
       if (profile.samples() == 0) continue;
       profile.about = about(of);
@@ -106,20 +106,12 @@ class Agent {
       profile.about.started_s = started_s;
       profile.about.duration_ns = duration_ns;
       profile.about.complete = true;
-      OtlpAttributes known = attributes_of(facts_of(of.pid), base_name(profile.about.executable));
-      known.insert(known.begin(), attributes_.begin(), attributes_.end());  // what the user says comes first
-      if (to_.engine == Engine::otlp) message.add(profile, write_options(), known);
-      else outbox_.add(request_for(to_, profile, write_options(), known));
-      any = true;
+      KnownProfile& each = known.emplace_back();
+      each.profile = &profile;
+      each.known = attributes_of(facts_of(of.pid), base_name(profile.about.executable));
+      each.known.insert(each.known.begin(), attributes_.begin(), attributes_.end());  // what the user says comes first
     }
-    if (any && to_.engine == Engine::otlp) outbox_.add(otlp_request(to_, message));
-  }
-
-  static WriteOptions write_options() {
-    WriteOptions options;
-    options.lines = true;
-    options.numbers = false;
-    return options;
+    for (HttpRequest& request : requests_for(to_, known)) outbox_.add(std::move(request));
   }
 
   // A process that has ended is known by what it was last time.

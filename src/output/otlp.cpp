@@ -178,10 +178,11 @@ class OtlpBuilder::Source {
     for (const auto& [key, value] : known) add(key, otlp::Value(printable(value)));
     const std::string command = command_of(profile_, profile_.threads()[thread]);
     const bool is_target = pid == profile_.about.pid;
-    const std::string name = is_target ? base_name(profile_.about.executable) : command;
-    add("service.name", otlp::Value(printable(name.empty() ? command : name)));
+    const std::string executable = is_target ? base_name(profile_.about.executable) : "";
+    const std::string name = executable.empty() ? program_in(command) : executable;
+    add("service.name", otlp::Value(printable(name)));
     add("process.pid", otlp::Value(std::int64_t{pid}));
-    add("process.executable.name", otlp::Value(printable(name.empty() ? command : name)));
+    add("process.executable.name", otlp::Value(printable(name)));
     if (is_target) add("process.executable.path", otlp::Value(printable(profile_.about.executable)));
     for (const std::string& lua : profile_.about.luas) {  // "Lua 5.4.3-5.4.9", "LuaJIT 2.1", "LuaJIT, 64-bit
                                                           // references"

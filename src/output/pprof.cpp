@@ -35,7 +35,7 @@ constexpr WeightName weight_name(Unit unit) {
 class Writer {
  public:
   Writer(const Profile& profile, const WriteOptions& options, std::ostream& out)
-      : profile_(profile), values_(options.values), numbers_(options.numbers), out_(out) {
+      : profile_(profile), values_(options.values), options_(options), out_(out) {
     string("");
   }
 
@@ -86,10 +86,14 @@ class Writer {
     if (about.rate > 0 && about.unit == Unit::nanoseconds)
       rest.add(field::period, static_cast<std::int64_t>(std::llround(1e9 / about.rate)));
     constexpr std::int64_t second = 1'000'000'000, last = std::numeric_limits<std::int64_t>::max() / second;  // 2262
-    rest.add(field::time_nanos, std::clamp(about.started_s, -last, last) * second);
+    rest.add(field::time_nanos, std::clamp(about.started_s, -last, last - 1) * second + options_.later_ns);
     rest.add(field::duration_nanos, about.duration_ns);
     rest.add(field::default_sample_type, string(values_.empty() ? type : values_.back().type));
-    for (const auto& [name, value] : recorded(profile_)) rest.add(field::comment, string(name + ": " + value));
+    for (const auto& [name, value] : recorded(profile_)) {
+      if (name == "pid" && !options_.numbers) continue;
+      const bool is_command = name == "command" && !options_.arguments;
+      rest.add(field::comment, string(name + ": " + (is_command ? program_in(value) : value)));
+    }
     out_.add(rest.bytes());
     mapping(about.executable);  // the first one is what pprof calls the main binary
   }
@@ -157,9 +161,10 @@ class Writer {
       message.add(field::label, text);
     };
     label("thread", thread.name);
-    if (numbers_) label("tid", std::to_string(thread.tid));
-    label("process", command_of(profile_, thread));
-    if (numbers_) label("pid", std::to_string(process_of(profile_, thread)));
+    if (options_.numbers) label("tid", std::to_string(thread.tid));
+    const std::string& command = command_of(profile_, thread);
+    label("process", options_.arguments ? command : program_in(command));
+    if (options_.numbers) label("pid", std::to_string(process_of(profile_, thread)));
     label("vm_state", name(situation.vm_state));
     label("state", name(situation.state));
     if (situation.cpu >= 0) label("cpu", std::to_string(situation.cpu));
@@ -179,7 +184,7 @@ class Writer {
 
   const Profile& profile_;
   std::span<const SampleValues> values_;
-  const bool numbers_;
+  const WriteOptions& options_;
   Gzip out_;
   FunctionTable functions_ = functions_of(profile_, false);
   std::unordered_map<std::string, std::int64_t> strings_;

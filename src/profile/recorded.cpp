@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "profile/amount_text.h"
 #include "profile/heap_text.h"
 
@@ -41,6 +42,11 @@ int process_of(const Profile& profile, const ThreadInfo& thread) {
 }
 const std::string& command_of(const Profile& profile, const ThreadInfo& thread) {
   return thread.process.empty() ? profile.about.command : thread.process;
+}
+std::string program_in(std::string_view command) {
+  command = command.substr(0, command.find(' '));
+  if (command.ends_with(':')) command.remove_suffix(1);
+  return base_name(std::string(command));
 }
 
 }  // namespace luaspy

@@ -2,6 +2,7 @@
 // Facts about a recording, for formats that have a place for them.
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,5 +18,7 @@ std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile
 int process_of(const Profile& profile, const ThreadInfo& thread);
 // The command of that process.
 const std::string& command_of(const Profile& profile, const ThreadInfo& thread);
+// The name of the program in a command line, without its folder and arguments: "nginx" of "nginx: worker process".
+std::string program_in(std::string_view command);
 
 }  // namespace luaspy

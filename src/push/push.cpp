@@ -8,6 +8,7 @@
 
 #include "base/say.h"
 #include "base/text.h"
+#include "profile/recorded.h"
 #include "report/read_recordings.h"
 #include "sending/delivery.h"
 #include "system/calls.h"
@@ -20,7 +21,7 @@ namespace {
 OtlpAttributes with_service(OtlpAttributes attributes, const Profile& profile) {
   const bool has_name = std::ranges::any_of(attributes, [](const auto& each) { return each.first == "service.name"; });
   const std::string program = base_name(profile.about.executable);
-  if (!has_name) attributes.emplace_back("service.name", program.empty() ? profile.about.command : program);
+  if (!has_name) attributes.emplace_back("service.name", program.empty() ? program_in(profile.about.command) : program);
   return attributes;
 }
 
@@ -50,17 +51,19 @@ class Pushing {
     shape.lines = true;
     const Result<Profile> profile = read_all(options, files, shape, false);
     if (!profile) return profile.error();
-    WriteOptions written;
-    written.lines = true;
-    written.numbers = false;
-    const OtlpAttributes& known = attributes_;
-    const HttpRequest request = request_for(to_, *profile, written,
-                                            to_.engine == Engine::otlp ? known : with_service(known, *profile));
-    const Result<void> delivered = deliver(*client_, request, retry_pause_, delivery_);
-    if (!delivered)
-      return Error{delivered.error().cause, fmt::format("{} was not sent. {}", path, delivered.error().text)};
-    fmt::print("{}: {} samples, {:.1f} kB sent to {}\n", path, profile->samples(),
-               static_cast<double>(request.body.size()) / 1e3, to_.url);
+    const KnownProfile known = {&*profile,
+                                to_.engine == Engine::otlp ? attributes_ : with_service(attributes_, *profile)};
+    const std::vector<HttpRequest> requests = requests_for(to_, {&known, 1});
+    std::size_t sent = 0;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const Result<void> delivered = deliver(*client_, requests[i], retry_pause_, delivery_);
+      const std::string part = requests.size() > 1 ? fmt::format("Part {} of {} of ", i + 1, requests.size()) : "";
+      if (!delivered)
+        return Error{delivered.error().cause, fmt::format("{}{} was not sent. {}", part, path, delivered.error().text)};
+      sent += requests[i].body.size();
+    }
+    fmt::print("{}: {} samples, {:.1f} kB sent to {}{}\n", path, profile->samples(), static_cast<double>(sent) / 1e3,
+               to_.url, requests.size() > 1 ? fmt::format(" in {} parts", requests.size()) : "");
     return {};
   }
 

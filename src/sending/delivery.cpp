@@ -48,8 +48,9 @@ Outcome send_once(HttpClient& client, const HttpRequest& request) {
   const std::string words = words_of(*answer);
   std::string why = fmt::format("{} answered {}{}{}.", request.url, answer->status, words.empty() ? "" : ": ", words);
   if (why.ends_with("..")) why.pop_back();
-  return {may_be_tried_again(answer->status) ? Outcome::Kind::again : Outcome::Kind::refused, std::move(why),
-          answer->retry_after};
+  const bool again = may_be_tried_again(answer->status) ||
+                     (request.taken_later != nullptr && request.taken_later(*answer));
+  return {again ? Outcome::Kind::again : Outcome::Kind::refused, std::move(why), answer->retry_after};
 }
 
 Result<void> deliver(HttpClient& client, const HttpRequest& request, RetryPause& retry_pause,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -13,6 +14,8 @@
 #include "output/gzip.h"
 #include "output/otlp_wire.h"
 #include "output/pprof.h"
+#include "output/write_options.h"
+#include "sending/profile_part.h"
 
 namespace luaspy {
 namespace {
@@ -29,6 +32,18 @@ std::string_view path_of(Engine engine) {
       return "/api/profiles/writeraw";
   }
   return {};
+}
+
+// What one message may have, before compression. Pyroscope's defaults (pkg/validation/limits.go, 1.6.0): 2 MiB at once
+// (ingestion-burst-size-mb), 16,000 samples; of stacks that are deeper than 1,000 it cuts the innermost frames. It
+// reads OTLP, too. A Collector that is asked by gRPC takes 4 MiB.
+struct Limits {
+  std::size_t bytes = 4 << 20, samples = 16'000, frames = std::numeric_limits<std::size_t>::max();
+};
+Limits limits_of(Engine engine) {
+  Limits limits;
+  if (engine == Engine::pyroscope) limits.bytes = 2 << 20, limits.frames = 1'000;
+  return limits;
 }
 
 // Prometheus' label names: letters, digits and _.
@@ -77,13 +92,46 @@ std::string not_taken_by_otlp(const HttpAnswer& answer) {
   return fmt::format("The engine did not take {} of the profiles{}{}.", count, why.empty() ? "" : ": ", why);
 }
 
-std::string pprof_of(const Profile& profile, const WriteOptions& options) {
+// A request, and how large what it sends is before compression.
+struct Sized {
+  HttpRequest request;
+  std::size_t bytes = 0;
+};
+
+// What leaves this machine, whatever the engine: an argument may be a secret, and a number makes a series of its own.
+WriteOptions written() {
+  WriteOptions options;
+  options.lines = true;
+  options.numbers = options.arguments = false;
+  return options;
+}
+
+std::string pprof_of(const Profile& profile, std::size_t number) {
+  constexpr std::int64_t ms = 1'000'000;
+  WriteOptions options = written();
+  options.later_ns = static_cast<std::int64_t>(number) * ms;
   std::ostringstream body;
   write_pprof(profile, options, body);
   return std::move(body).str();
 }
 
-HttpRequest pyroscope_request(const Destination& to, const Profile& profile, const WriteOptions& options,
+// RFC 1952, ISIZE: the last four bytes.
+std::size_t size_before_gzip(std::string_view packed) {
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(packed[packed.size() - 1 - i]);
+  return size;
+}
+
+// Pyroscope answers 422 also while it starts, and to whoever sends too much in a second (1.6.0).
+bool taken_later_by_pyroscope(const HttpAnswer& answer) {
+  constexpr int unprocessable = 422;
+  constexpr std::array reasons = {"push rate limit", "empty ring", "failed unavailable"};
+  return answer.status == unprocessable && std::ranges::any_of(reasons, [&](const char* reason) {
+           return answer.body.find(reason) != std::string::npos;
+         });
+}
+
+HttpRequest pyroscope_request(const Destination& to, const Profile& profile, std::string pprof,
                               const OtlpAttributes& known) {
   std::string labels;
   for (const auto& [name, value] : known) {
@@ -97,23 +145,98 @@ HttpRequest pyroscope_request(const Destination& to, const Profile& profile, con
   return {fmt::format("{}{}name={}&from={}&until={}&format=pprof&spyName=luaspy", to.url,
                       to.url.find('?') == std::string::npos ? "?" : "&", url_escaped(name), from, until),
           {{"Content-Type", "application/octet-stream"}},
-          pprof_of(profile, options)};
+          std::move(pprof),
+          nullptr,
+          &taken_later_by_pyroscope};
 }
 
-HttpRequest parca_request(const Destination& to, const Profile& profile, const WriteOptions& options,
-                          const OtlpAttributes& known) {
+HttpRequest parca_request(const Destination& to, std::string_view pprof, const OtlpAttributes& known) {
   using nlohmann::json;
   json labels = {{{"name", "__name__"}, {"value", "luaspy"}},
                  {{"name", "service_name"}, {"value", printable(service_of(known))}}};
   for (const auto& [name, value] : known) {
     if (is_label(name)) labels.push_back({{"name", label_name(name)}, {"value", printable(value)}});
   }
-  json sample = {{"rawProfile", base64(pprof_of(profile, options))}};
+  json sample = {{"rawProfile", base64(pprof)}};
   json series = {{"labels", {{"labels", std::move(labels)}}}, {"samples", json::array({std::move(sample)})}};
   return {to.url,
           {{"Content-Type", "application/json"}},
           json({{"series", json::array({std::move(series)})}, {"normalized", true}}).dump()};
 }
+
+Sized otlp_request(const Destination& to, std::span<const KnownProfile> profiles) {
+  OtlpBuilder builder;
+  for (const auto& [profile, known] : profiles) builder.add(*profile, written(), known);
+  const std::string message = otlp::to_protobuf(builder.message());
+  std::ostringstream body;
+  Gzip(body).add(message);
+  return {{to.url,
+           {{"Content-Type", "application/x-protobuf"}, {"Content-Encoding", "gzip"}},
+           std::move(body).str(),
+           &not_taken_by_otlp},
+          message.size()};
+}
+
+// `number`: of those that are made at once. Workers of one service have the same labels and times, and so have parts.
+Sized pprof_request(const Destination& to, const KnownProfile& one, std::size_t number) {
+  std::string pprof = pprof_of(*one.profile, number);
+  const std::size_t size = size_before_gzip(pprof);
+  return {to.engine == Engine::pyroscope ? pyroscope_request(to, *one.profile, std::move(pprof), one.known)
+                                         : parca_request(to, pprof, one.known),
+          size};
+}
+
+// Halves what is too large, until each message fits or has one sample.
+class Requests {
+ public:
+  explicit Requests(const Destination& to) : to_(to), limits_(limits_of(to.engine)) {}
+
+  void add(std::span<const KnownProfile> profiles) {
+    if (profiles.empty()) return;
+    if (profiles.size() > 1 && to_.engine != Engine::otlp) return add_halves(profiles);
+    const bool may_fit = std::ranges::all_of(
+        profiles, [&](const KnownProfile& each) { return each.profile->counts().size() <= limits_.samples; });
+    if (may_fit && add_whole(profiles)) return;
+    if (profiles.size() > 1) return add_halves(profiles);
+    const auto& [profile, known] = profiles.front();
+    const std::size_t samples = profile->counts().size(), half = samples / 2;
+    add_part(profiles.front(), 0, half);
+    add_part(profiles.front(), half, samples - half);
+  }
+  std::vector<HttpRequest> take() && { return std::move(requests_); }
+
+ private:
+  void add_halves(std::span<const KnownProfile> profiles) {
+    const std::size_t half = profiles.size() / 2;
+    add(profiles.first(half));
+    add(profiles.subspan(half));
+  }
+
+  void add_part(const KnownProfile& whole, std::size_t first, std::size_t count) {
+    const Profile part = part_of(*whole.profile, first, count, limits_.frames);
+    const KnownProfile known = {&part, whole.known};
+    add({&known, 1});
+  }
+
+  // False: it is too large, and can be smaller.
+  bool add_whole(std::span<const KnownProfile> profiles) {
+    const KnownProfile& first = profiles.front();
+    if (limits_.frames != Limits().frames && depth_of(*first.profile) > limits_.frames) {
+      add_part(first, 0, first.profile->counts().size());
+      return true;
+    }
+    auto [request, bytes] = to_.engine == Engine::otlp ? otlp_request(to_, profiles)
+                                                       : pprof_request(to_, first, requests_.size());
+    if (bytes > limits_.bytes && (profiles.size() > 1 || first.profile->counts().size() > 1)) return false;
+    request.headers.insert(request.headers.end(), to_.headers.begin(), to_.headers.end());
+    requests_.push_back(std::move(request));
+    return true;
+  }
+
+  const Destination& to_;
+  const Limits limits_;
+  std::vector<HttpRequest> requests_;
+};
 
 }  // namespace
 
@@ -143,28 +266,10 @@ Result<OtlpAttributes> parse_attributes(const std::vector<std::string>& texts) {
   return all;
 }
 
-HttpRequest otlp_request(const Destination& to, const OtlpBuilder& message) {
-  std::ostringstream body;
-  Gzip(body).add(otlp::to_protobuf(message.message()));
-  HttpRequest request = {to.url,
-                         {{"Content-Type", "application/x-protobuf"}, {"Content-Encoding", "gzip"}},
-                         std::move(body).str(),
-                         &not_taken_by_otlp};
-  request.headers.insert(request.headers.end(), to.headers.begin(), to.headers.end());
-  return request;
-}
-
-HttpRequest request_for(const Destination& to, const Profile& profile, const WriteOptions& options,
-                        const OtlpAttributes& known) {
-  if (to.engine == Engine::otlp) {
-    OtlpBuilder builder;
-    builder.add(profile, options, known);
-    return otlp_request(to, builder);
-  }
-  HttpRequest request = to.engine == Engine::pyroscope ? pyroscope_request(to, profile, options, known)
-                                                       : parca_request(to, profile, options, known);
-  request.headers.insert(request.headers.end(), to.headers.begin(), to.headers.end());
-  return request;
+std::vector<HttpRequest> requests_for(const Destination& to, std::span<const KnownProfile> profiles) {
+  Requests requests(to);
+  requests.add(profiles);
+  return std::move(requests).take();
 }
 
 }  // namespace luaspy

@@ -6,6 +6,7 @@
 // parca      POST /api/profiles/writeraw (parca.profilestore.v1alpha1.ProfileStoreService), pprof's format in JSON
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +14,7 @@
 
 #include "base/result.h"
 #include "output/otlp.h"
-#include "output/write_options.h"
+#include "profile/profile.h"
 #include "sending/http.h"
 
 namespace luaspy {
@@ -33,11 +34,14 @@ Result<Destination> destination(Engine engine, const std::string& url);
 // KEY=VALUE, each; an Error says which one is not.
 Result<OtlpAttributes> parse_attributes(const std::vector<std::string>& texts);
 
-// What the profile is of, by names of OpenTelemetry's semantic conventions; service.name has to be among these for
-// Pyroscope and Parca, which know one profile by its labels. `profile` must have its times.
-HttpRequest request_for(const Destination& to, const Profile& profile, const WriteOptions& options,
-                        const OtlpAttributes& known);
-// Of several profiles. `to` takes otlp.
-HttpRequest otlp_request(const Destination& to, const OtlpBuilder& message);
+// A profile to be sent. It must have its times, and outlives the requests' making.
+struct KnownProfile {
+  const Profile* profile = nullptr;
+  // What it is of, by names of OpenTelemetry's semantic conventions; service.name has to be among these for Pyroscope
+  // and Parca, which know one profile by its labels.
+  OtlpAttributes known;
+};
+// As few requests as the engines' limits allow: the smallest of their defaults that are known (engine.cpp).
+std::vector<HttpRequest> requests_for(const Destination& to, std::span<const KnownProfile> profiles);
 
 }  // namespace luaspy

@@ -23,6 +23,8 @@ struct HttpRequest {
   std::string body;
   // What an answer of success says that was not taken: a sentence, or "". nullptr: it says nothing.
   std::string (*not_taken)(const HttpAnswer&) = nullptr;
+  // Whether the engine may take it later, although the status of its answer is one of refusal. nullptr: never.
+  bool (*taken_later)(const HttpAnswer&) = nullptr;
 };
 
 class HttpClient {

@@ -89,21 +89,50 @@ def attributes_of(engine, pid):
     return [attributes for attributes, _ in received(engine) if attributes["process.pid"] == pid]
 
 
+def check_refusals(luaspy, lua, script, folder):
+    """What an engine refuses is shown once, in its own words, and counted; a log on a full disk changes nothing."""
+    engine, program, errors = Engine(), Program(lua, script), folder / "refusals"
+    engine.expect((400, {}, b"no such tenant"))
+    words = ["--to", engine.url, "--every", str(EVERY), "--max-cpu", "100", "--name", str(script)]
+    try:
+        with open(errors, "w", encoding="utf-8") as written:
+            agent = subprocess.Popen([luaspy, "agent", *words], stderr=written, env=no_proxies())
+        until(lambda: len(engine.requests) >= 3, "three batches", agent)
+        agent.send_signal(signal.SIGINT)
+        assert agent.wait(30) == 0
+        said = errors.read_text()
+        assert said.count("answered 400: no such tenant. This profile is lost.") == 1 and f" {len(engine.requests)} refused, 0 dropped" in said, said
+        engine.expect((200, {}, b""))
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            agent = subprocess.Popen([luaspy, "agent", *words], stderr=full, env=no_proxies())
+        until(lambda: len(engine.requests) >= 2, "two batches beside a full disk", agent)
+        agent.send_signal(signal.SIGINT)
+        assert agent.wait(30) == 0
+    finally:
+        agent.kill()
+        agent.wait()
+        program.end()
+
+
+def no_proxies():
+    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+
+
 def main():
     luaspy, *lua = sys.argv[1:]
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         wanted, other = folder / "wanted.lua", folder / "other.lua"
         for script in (wanted, other):
             script.write_text(WORK)
+        check_refusals(luaspy, lua, wanted, folder)
         engine, first, unwanted = Engine(), Program(lua, wanted, OTEL_SERVICE_NAME="shop"), Program(lua, other)
         programs = [first, unwanted]
         engine.expect((503, {}, b""), (200, {}, b""))   # it is away at first: that is sent again
         errors = folder / "errors"
         with open(errors, "w", encoding="utf-8") as written:
             agent = subprocess.Popen([luaspy, "agent", "--to", engine.url, "--every", str(EVERY), "--rate", "100", "--max-cpu", "100", "--max-stopped", "10", "--name", str(wanted),
-                                      "--attribute", "deployment.environment=test"], stderr=written, env=environment)
+                                      "--attribute", "deployment.environment=test"], stderr=written, env=no_proxies())
         try:
             until(lambda: sum(samples(engine, first.process.pid).values()) > 300, "the first program", agent)
             second = Program(lua, wanted)

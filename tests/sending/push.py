@@ -23,8 +23,8 @@ for i = 1, 600 do add(20000) end
 
 
 class Push:
-    def __init__(self, luaspy, recording):
-        self.luaspy, self.recording = luaspy, recording
+    def __init__(self, luaspy, recording, lua):
+        self.luaspy, self.recording, self.lua = luaspy, recording, lua
 
     def __call__(self, url, *words, environment=None):
         variables = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
@@ -49,6 +49,7 @@ def check_otlp(push, engine):
     assert push(engine.url + "/own/path", "--attribute", "service.name=shop", "--attribute", "team=a=b")[0] == 0
     ((path, _, body),) = engine.requests
     text = gzip.decompress(body)
+    assert b"s3cret" not in text
     assert path == "/own/path" and b"shop" in text and b"a=b" in text, path
 
 
@@ -72,7 +73,9 @@ def check_pprof(push, packed):
     assert sums == all_sums and sums[0] > 0, (sums, all_sums)
     assert {"add", "main chunk", "thread"} <= {one.split(" (")[0] for one in strings}, strings
     assert {"tid", "pid", "cpu"} <= all_strings - strings, all_strings - strings
-    assert not strings - all_strings, strings - all_strings
+    new = strings - all_strings   # the program instead of its command line
+    assert len(new) == 1 and new == {f"command: {one}" for one in strings & {pathlib.Path(push.lua).name}}, (new, all_strings - strings)
+    assert not any("s3cret" in one for one in strings), strings
 
 
 def check_others(push, engine):
@@ -112,6 +115,10 @@ def check_answers(push, engine):
     assert status == 0 and "did not take 2 of the profiles: too deep." in why, (status, why)
     engine.expect((200, {}, b"<html>\xff\xff"))
     assert push(engine.url)[0] == 0
+    # Whose clock is wrong: that time is over.
+    engine.expect((503, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, b""), (200, {}, b""))
+    status, _, why = push(engine.url)
+    assert status == 0 and len(engine.requests) == 2, (status, why)
     engine.expect((0, {}, b""), (200, {}, b""))
     status, _, why = push(engine.url)
     assert status == 0 and len(engine.requests) == 2, (status, why)
@@ -126,11 +133,20 @@ def check_answers(push, engine):
         assert words[:10].decode() in why, why
 
 
+def check_full_disk(push, engine):
+    engine.expect((200, {}, b""))
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([push.luaspy, "push", push.recording, "--to", engine.url], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert len(engine.requests) == 1 and done.returncode == 8 and "No space left" in done.stderr, done
+
+
 def check_nobody(push):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         status, _, why = push(f"http://127.0.0.1:{closed.getsockname()[1]}", "--patience", "0")
         assert status == 8 and "127.0.0.1" in why, (status, why)
+    status, _, why = push("http://engine.invalid:4318", "--patience", "0")
+    assert status == 8 and "engine.invalid" in why, (status, why)   # no such name (RFC 6761)
     for bad in ("ftp://x", "x:1", "http://", "http://user:password@x"):
         status, _, why = push(bad)
         assert status == 2 and why, (bad, status, why)
@@ -172,12 +188,13 @@ def main():
         folder = pathlib.Path(name)
         (folder / "work.lua").write_text(WORK)
         recording = folder / "recording.luaspy"
-        subprocess.run([luaspy, "record", "-r", "500", "-o", recording, "--", *lua, folder / "work.lua"], check=True, stderr=subprocess.DEVNULL)
-        push, engine = Push(luaspy, recording), Engine()
+        subprocess.run([luaspy, "record", "-r", "500", "-o", recording, "--", *lua, folder / "work.lua", "s3cret-argument"], check=True, stderr=subprocess.DEVNULL)
+        push, engine = Push(luaspy, recording, lua[-1]), Engine()
         check_otlp(push, engine)
         check_others(push, engine)
         check_answers(push, engine)
         check_nobody(push)
+        check_full_disk(push, engine)
         check_secrets(push, engine, folder)
         assert shutil.which("openssl"), "no openssl"
         check_tls(push, folder)

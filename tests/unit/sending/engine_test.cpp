@@ -2,7 +2,104 @@
 
 #include <catch2/catch.hpp>
 
+#include "profile/recorded.h"
+#include "sending/profile_part.h"
+#include "support/foreign_files.h"
+#include "support/framed.h"
+
 namespace luaspy {
+namespace {
+
+// So many stacks of this depth, each seen once more often than the one before.
+Profile many_stacks(int count, int depth) {
+  Profile profile;
+  profile.about.luaspy = "1.0";
+  profile.about.command = "/usr/bin/lua5.4 shop.lua --token=s3cret";
+  profile.about.pid = 7;
+  profile.about.started_s = 1'000;
+  profile.about.duration_ns = 1'000'000'000;
+  FramedSample sample;
+  for (int i = 0; i < count; ++i) {
+    sample.stack = {{Frame::Kind::native, "main", "lua5.4", 0, 0}};
+    for (int level = 1; level < depth; ++level)
+      sample.stack.push_back({Frame::Kind::lua, "work", "a.lua", level, 100'000 + i});
+    add_framed(profile, {7, "lua", 7, profile.about.command}, {1, 2 * (i + 1), i + 1}, sample);
+  }
+  return profile;
+}
+
+std::vector<HttpRequest> requests_of(Engine engine, const Profile& profile) {
+  const KnownProfile known = {&profile, {{"service.name", "shop"}}};
+  return requests_for({engine, "http://engine/path", {{"X-Scope-OrgID", "me"}}}, {&known, 1});
+}
+
+}  // namespace
+
+TEST_CASE("what is too large for one message of an engine is sent in parts", "[unit]") {
+  constexpr int stacks = 16'001;
+  const Profile profile = many_stacks(stacks, 2);
+  for (const Engine engine : {Engine::pyroscope, Engine::otlp}) {
+    CAPTURE(engine_names[static_cast<std::size_t>(engine)]);
+    const std::vector<HttpRequest> requests = requests_of(engine, profile);
+    CHECK(requests.size() == 2);
+    std::int64_t samples = 0;
+    for (const HttpRequest& each : requests) {
+      CHECK(each.headers.back().first == "X-Scope-OrgID");
+      const Profile part = foreign::profile_of(engine == Engine::otlp ? foreign::gunzipped(each.body) : each.body);
+      CHECK(part.counts().size() <= 16'000);
+      CHECK(part.about.started_s == 1'000);
+      samples += part.samples();
+    }
+    CHECK(samples == profile.samples());
+  }
+  CHECK(requests_of(Engine::pyroscope, many_stacks(100, 2)).size() == 1);
+}
+
+TEST_CASE("no message is larger than the engine takes at once", "[unit]") {
+  const Profile profile = many_stacks(3'000, 990);
+  for (const Engine engine : {Engine::pyroscope, Engine::otlp}) {
+    CAPTURE(engine_names[static_cast<std::size_t>(engine)]);
+    const std::vector<HttpRequest> requests = requests_of(engine, profile);
+    CHECK(requests.size() > 1);
+    for (const HttpRequest& each : requests)
+      CHECK(foreign::gunzipped(each.body).size() <= (engine == Engine::pyroscope ? 2U : 4U) << 20);
+  }
+}
+
+TEST_CASE("a stack that is too deep for Pyroscope keeps its ends", "[unit]") {
+  const Profile profile = many_stacks(1, 5'000);
+  CHECK(depth_of(profile) == 5'000);
+  const Profile sent = foreign::profile_of(requests_of(Engine::pyroscope, profile).front().body);
+  CHECK(depth_of(sent) == 1'000);
+  const std::vector<FrameId> frames = sent.stack(sent.situations().front().stack);
+  CHECK(sent.frames()[frames[0]].name == "main");
+  CHECK(sent.frames()[frames[1]].name == "[...]");
+  CHECK(sent.frames()[frames[2]].line_defined == 4'002);
+  CHECK(sent.frames()[frames.back()].line_defined == 4'999);
+  CHECK(depth_of(foreign::profile_of(foreign::gunzipped(requests_of(Engine::otlp, profile).front().body))) == 5'000);
+}
+
+TEST_CASE("Pyroscope's 422 is tried again only if it is of the moment", "[unit]") {
+  const HttpRequest request = requests_of(Engine::pyroscope, many_stacks(1, 2)).front();
+  const auto again = [&](int status, const std::string& words) { return request.taken_later({status, words, {}}); };
+  CHECK(again(422, "pushing IngestInput-pprof failed resource_exhausted: push rate limit (4.0 MiB) exceeded"));
+  CHECK(again(422, "pushing IngestInput-pprof failed empty ring"));
+  CHECK_FALSE(again(422, "pushing IngestInput-pprof failed invalid_argument: profile with labels is too old"));
+  CHECK_FALSE(again(400, "push rate limit"));
+}
+
+TEST_CASE("no argument of a command leaves the machine", "[unit]") {
+  const Profile profile = many_stacks(2, 2);
+  for (const Engine engine : {Engine::pyroscope, Engine::otlp}) {
+    const std::string sent = foreign::gunzipped(requests_of(engine, profile).front().body);
+    CHECK(sent.find("lua5.4") != std::string::npos);
+    CHECK(sent.find("s3cret") == std::string::npos);
+    CHECK(sent.find("shop.lua") == std::string::npos);
+  }
+  CHECK(program_in("nginx: worker process") == "nginx");
+  CHECK(program_in("/usr/bin/redis-server *:6379") == "redis-server");
+  CHECK(program_in("").empty());
+}
 
 TEST_CASE("a URL without a path gets the engine's", "[unit]") {
   const auto url = [](Engine engine, const std::string& text) { return destination(engine, text)->url; };
