@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# build.sh WORK: makes what run.sh asks, in WORK, as far as it is not there yet: the OpenTelemetry Collector from its Go
-# modules (Go 1.26; 3 minutes), and Python with the packages of requirements.txt. Nothing else of the machine changes.
+# build.sh WORK: makes what run.sh asks, in WORK, as far as it is not there yet: the OpenTelemetry Collector (3 minutes), Pyroscope (5 minutes) and
+# google/pprof from their Go modules (Go 1.26), Python with the packages of requirements.txt, and Parca's client for Node.js, which has its
+# types. Nothing else of the machine changes.
 set -euo pipefail
 work=$(realpath "$1")
 here=$(dirname "$(realpath "$0")")
@@ -36,6 +37,27 @@ END
   mv "$work/otelcol.new" "$work/otelcol"
 }
 
+# The last version that is to be had as a module. Its go.mod names its API by a folder that the module has not; the API's version 1.0.0 is that
+# of a little later, and has one call more than this Pyroscope, which is answered here.
+pyroscope() {
+  local version=1.6.0 api=github.com/grafana/pyroscope/api
+  local folder=$work/pyroscope-$version
+  rm -rf "$folder"
+  cp -r "$(cd "$work" && GOFLAGS='' go mod download -json "github.com/grafana/pyroscope@v$version" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" "$folder"
+  chmod -R u+w "$folder"
+  cd "$folder"
+  go mod edit -dropreplace "$api" -replace "$api=$api@v1.0.0"
+  sed -i 's/^type Service struct {$/&\n\tvcsv1connect.UnimplementedVCSServiceHandler/' pkg/querier/vcs/service.go
+  cat >> pkg/frontend/frontend_vcs.go <<END
+func (f *Frontend) GetCommits(context.Context, *connect.Request[vcsv1.GetCommitsRequest]) (*connect.Response[vcsv1.GetCommitsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, nil)
+}
+END
+  # A library of it links to a variable of Go's runtime by name.
+  GOWORK=off go build -buildvcs=false -ldflags=-checklinkname=0 -o "$work/pyroscope.new" ./cmd/pyroscope
+  mv "$work/pyroscope.new" "$work/pyroscope"
+}
+
 python() {
   rm -rf "$work/python"
   python3 -m venv "$work/python.new"
@@ -45,3 +67,6 @@ python() {
 
 "$work/otelcol" --help 2> /dev/null | grep -q otelcol || collector
 [[ -x $work/python/bin/python3 ]] || python
+[[ -x $work/pyroscope ]] || (pyroscope)
+[[ -x $work/bin/pprof ]] || GOBIN="$work/bin" go install github.com/google/pprof@v0.0.0-20261105003125-4bf881d7fb0b
+[[ -d $work/node_modules/@parca ]] || npm install --silent --prefix "$work" @parca/client@0.17.24

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 
 # Of each of these, what is asked of another program waits at most so many seconds.
 PATIENCE = 60
@@ -46,10 +47,11 @@ class Program:
 
     ends_by = signal.SIGTERM
 
-    def __init__(self, command, log, **options):
+    def __init__(self, command, log, variables=None, **options):
         self.log = pathlib.Path(log)
         with open(self.log, "ab") as out:
-            self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment(), **options)
+            options.setdefault("stdin", subprocess.DEVNULL)
+            self.process = subprocess.Popen(list(map(str, command)), stdout=out, stderr=out, env=environment() | (variables or {}), **options)
         self.pid = self.process.pid
 
     def said(self, text, times=1):
@@ -76,6 +78,17 @@ class Program:
 
     def __exit__(self, *_):
         self.end()
+
+
+def report(luaspy, recording, form, *words):
+    """As text."""
+    return subprocess.run([luaspy, "report", "-f", form, *words, "-o", "-", recording], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def record_program(luaspy, targets, recording):
+    """Four seconds of program.lua, at 500 Hz."""
+    script = pathlib.Path(__file__).resolve().parent / "program.lua"
+    subprocess.run([luaspy, "record", "-r", "500", "-o", recording, "--", *command_of(targets, "debian-lua5.4-bookworm"), script], check=True, stderr=subprocess.DEVNULL)
 
 
 # What a Collector is told: where it listens, and where it writes to.
@@ -119,6 +132,46 @@ def redis(targets, folder):
 def nginx(targets, folder):
     """One process; a timer's coroutine is always at work."""
     return Program([*command_of(targets, "nginx"), "-p", folder], folder / "nginx.log").said("READY")
+
+
+def pyroscope(work, folder, port):
+    """Pyroscope at this port of loopback, with all its parts in one process."""
+    grpc, gossip = free_port(), free_port()
+    one = ("compactor.ring.instance-addr distributor.ring.instance-addr overrides-exporter.ring.instance-addr query-frontend.instance-addr "
+           "query-scheduler.ring.instance-addr store-gateway.sharding-ring.instance-addr ingester.lifecycler.addr memberlist.bind-addr memberlist.advertise-addr "
+           "server.http-listen-address server.grpc-listen-address").split()
+    server = Program([work / "pyroscope", *(f"-{name}=127.0.0.1" for name in one), f"-server.http-listen-port={port}", f"-server.grpc-listen-port={grpc}",
+                      f"-memberlist.bind-port={gossip}", "-self-profiling.disable-push=true", "-usage-stats.enabled=false"], folder / "pyroscope.log", cwd=folder,
+                     variables={"GODEBUG": "httpmuxgo121=1"})   # its routes are those of Go 1.21
+    server.url = f"http://127.0.0.1:{port}"
+    until(lambda: ask(server.url, "ProfileTypes", {}, fails=True) is not None, "Pyroscope is not ready")
+    return server
+
+
+def ask(url, what, words, fails=False):
+    """Pyroscope's querier, of the last hours."""
+    now = int(time.time() * 1000)
+    body = {"start": now - 7_200_000, "end": now + 600_000, **words}
+    request = urllib.request.Request(f"{url}/querier.v1.QuerierService/{what}", json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return json.load(answer)
+    except OSError as error:
+        if not fails:
+            raise SystemExit(f"Pyroscope, {what}: {error}: {error.read()}") from error
+        return None
+
+
+def merged(url, kind, selector):
+    """All samples of these series as stacks of functions, outermost first."""
+    profile = ask(url, "SelectMergeProfile", {"profile_typeID": kind, "label_selector": selector})
+    strings = profile.get("stringTable", [])
+    functions = {one["id"]: strings[number(one, "name")] for one in profile.get("function", [])}
+    locations = {one["id"]: [functions[line["functionId"]] for line in one["line"]] for one in profile.get("location", [])}
+    stacks = collections.Counter()
+    for sample in profile.get("sample", []):
+        stacks[tuple(name for at in reversed(sample["locationId"]) for name in reversed(locations[at]))] += int(sample["value"][0])
+    return stacks
 
 
 Received = collections.namedtuple("Received", "attributes kind time_ns duration_ns period id samples")
