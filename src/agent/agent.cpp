@@ -59,7 +59,7 @@ class Agent {
     constexpr std::chrono::seconds patience{3};
     outbox_.finish(patience);
     const OutboxCounts counts = outbox_.counts();
-    say("luaspy agent: {} sent, {:.1f} kB; {} refused, {} dropped, {} not sent\n", count_of(counts.sent, "profile"),
+    say("luaspy agent: {} sent, {:.1f} kB; {} refused, {} dropped, {} not sent\n", count_of(counts.sent, "message"),
         static_cast<double>(counts.sent_bytes) / 1e3, counts.refused, counts.dropped, counts.waiting);
   }
 

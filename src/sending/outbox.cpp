@@ -120,7 +120,7 @@ void Outbox::handle(const Outcome& outcome) {
     return;
   }
   if (std::exchange(trouble_, outcome.why) == outcome.why) return;
-  say_(outcome.why + (outcome.kind == Outcome::Kind::again ? " It is tried again." : " This profile is lost."));
+  say_(outcome.why + (outcome.kind == Outcome::Kind::again ? " It is tried again." : " This message is lost."));
 }
 
 }  // namespace luaspy

@@ -3,6 +3,8 @@ import collections
 import json
 import os
 import pathlib
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -78,6 +80,21 @@ class Program:
 
     def __exit__(self, *_):
         self.end()
+
+
+def blocks(language):
+    """Of docs/fleet.md, as they stand there."""
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/fleet.md").read_text(encoding="utf-8")
+    found = re.findall(rf"^```{language}\n(.*?)^```", page, re.M | re.S)
+    assert found, language
+    return found
+
+
+def agent_of_page(luaspy, engine, url):
+    """The command that sends to this engine there, with another URL."""
+    command, = [shlex.split(one) for one in blocks("sh") if one.startswith("luaspy agent ") and engine in one]
+    assert engine in command, command
+    return [luaspy, *(url if word == engine else word for word in command[1:])]
 
 
 def report(luaspy, recording, form, *words):

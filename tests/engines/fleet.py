@@ -15,12 +15,6 @@ import engines
 HOSTS = ("web1", "web2", "web3")
 
 
-def block(page, language):
-    found = re.findall(rf"^```{language}\n(.*?)^```", page, re.M | re.S)
-    assert found, language
-    return found[0]
-
-
 def hottest(file):
     """By the innermost Lua function of each stack."""
     functions = collections.Counter()
@@ -39,11 +33,9 @@ def main():
     port = str(engines.free_port())
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "collector.yaml").write_text(block(page, "yaml").replace("0.0.0.0:4318", f"127.0.0.1:{port}").replace("service:\n", "service:\n  telemetry: {metrics: {level: none}}\n"))
+        (folder / "collector.yaml").write_text(engines.blocks("yaml")[0].replace("0.0.0.0:4318", f"127.0.0.1:{port}").replace("service:\n", "service:\n  telemetry: {metrics: {level: none}}\n"))
         start, = re.findall(r"`otelcol (--config[^`]*)`", page)
-        command = shlex.split(block(page, "sh"))
-        assert command[0] == "luaspy" and "http://collector:4318" in command, command
-        command = [luaspy, *(word.replace("collector:4318", f"127.0.0.1:{port}") for word in command[1:])]
+        command = engines.agent_of_page(luaspy, "http://collector:4318", f"http://127.0.0.1:{port}")
         programs, agents = [], []
         collector = engines.Program([work / "otelcol", *shlex.split(start)], folder / "collector.log", cwd=folder).said("Everything is ready")
         try:
@@ -63,7 +55,7 @@ def main():
             collector.end()
         with open(file, "a", encoding="utf-8") as again:
             again.write(file.read_text().splitlines()[0] + "\n")   # a batch that came twice
-        sql = block(page, "sql").replace("profiles*.json", f"{folder}/profiles*.json")
+        sql = engines.blocks("sql")[0].replace("profiles*.json", f"{folder}/profiles*.json")
         rows = duckdb.sql(sql).fetchall()
         lines = file.read_text().splitlines()
         file.write_text("\n".join(lines[:-1]) + "\n")

@@ -60,23 +60,27 @@ def check_large(luaspy, url, folder):
 
 
 def check_agent(luaspy, targets, url, folder):
-    script = folder / "service.lua"
-    script.write_text((pathlib.Path(__file__).resolve().parent / "service.lua").read_text())
-    with engines.lua(targets, script, folder / "lua.log"):
-        with engines.Program([luaspy, "agent", "--to", url, "--format", "pyroscope", "--rate", 199, "--every", 2, "--max-cpu", 100, "--max-stopped", 20, "--name", script,
-                              "--attribute", "service.name=agent", "--attribute", "host.name=web1"], folder / "agent.log") as agent:
-            engines.until(lambda: engines.merged(url, SAMPLES, '{service_name="agent"}').total() > 400, "no batches of the agent")
+    """Two workers of one service: the labels of both are the same, and so are the times of their batches."""
+    service = (pathlib.Path(__file__).resolve().parent / "service.lua").read_text()
+    scripts = folder / "one.lua", folder / "two.lua"
+    scripts[0].write_text(service)
+    scripts[1].write_text(re.sub(r"\badd\b", "plus", re.sub(r"\btext\b", "words", service)))
+    command = engines.agent_of_page(luaspy, "http://pyroscope:4040", url)
+    with engines.lua(targets, scripts[0], folder / "one.log"), engines.lua(targets, scripts[1], folder / "two.log"):
+        with engines.Program([*command, "--rate", 199, "--every", 2, "--max-cpu", 100, "--max-stopped", 20, "--name", folder, "--attribute", "service.name=workers",
+                              "--attribute", "host.name=web1"], folder / "agent.log") as agent:
+            engines.until(lambda: engines.merged(url, SAMPLES, '{service_name="workers"}').total() > 800, "no batches of the agent")
             said = agent.end(signal.SIGINT)
     assert " 0 refused, 0 dropped, 0 not sent" in said, said
-    stacks = engines.merged(url, SAMPLES, '{service_name="agent",host_name="web1"}')
     leaves = collections.Counter()
-    for stack, count in stacks.items():
+    for stack, count in engines.merged(url, SAMPLES, '{service_name="workers",host_name="web1",deployment_environment="prod"}').items():
         leaves[stack[-1].split(" (")[0]] += count
-    assert 0.2 < leaves["add"] / leaves.total() < 0.7 and leaves["text"] > 0, leaves
-    series = engines.ask(url, "Series", {"matchers": ['{service_name="agent"}']})["labelsSet"]
+    assert 0.2 < leaves["add"] / (leaves["add"] + leaves["plus"]) < 0.8 and leaves["text"] > 0 and leaves["words"] > 0, leaves
+    series = engines.ask(url, "Series", {"matchers": ['{service_name="workers"}']})["labelsSet"]
     names = {label["name"]: label["value"] for one in series for label in one["labels"]}
-    assert names["process"] == "lua5.4" and names["host_name"] == "web1" and not {"pid", "tid", "process_pid"} & names.keys(), names
-    return f"{leaves.total()} samples of the agent in {len(series)} series, {len(names)} labels"
+    assert names["process"] == "lua5.4" and not {"pid", "tid", "process_pid"} & names.keys(), names
+    states = {label["value"] for one in series for label in one["labels"] if label["name"] == "vm_state"}
+    return f"two workers: {leaves.total()} samples of the agent in {len(series)} series ({len(states)} states of the VM), {len(names)} labels"
 
 
 def main():

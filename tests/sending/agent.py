@@ -101,7 +101,7 @@ def check_refusals(luaspy, lua, script, folder):
         agent.send_signal(signal.SIGINT)
         assert agent.wait(30) == 0
         said = errors.read_text()
-        assert said.count("answered 400: no such tenant. This profile is lost.") == 1 and f" {len(engine.requests)} refused, 0 dropped" in said, said
+        assert said.count("answered 400: no such tenant. This message is lost.") == 1 and f" {len(engine.requests)} refused, 0 dropped" in said, said
         engine.expect((200, {}, b""))
         with open("/dev/full", "w", encoding="utf-8") as full:
             agent = subprocess.Popen([luaspy, "agent", *words], stderr=full, env=no_proxies())

@@ -89,6 +89,10 @@ def check_others(push, engine):
     assert abs(int(query["until"]) - time.time()) < 3600 and int(query["from"]) < int(query["until"]), query
     check_pprof(push, body)
 
+    many = [word for i in range(16) for word in ("--attribute", f"a{i}=b")]
+    status, _, why = push(engine.url, "--format", "pyroscope", *many)
+    assert status == 2 and "There are 16 attributes" in why and len(engine.requests) == 1, (status, why)
+
     engine.expect((200, {}, b"{}"))
     assert push(engine.url, "--format", "parca", "--service", "shop", "--attribute", "process.pid=7")[0] == 0
     ((path, headers, body),) = engine.requests

@@ -72,7 +72,7 @@ TEST_CASE("what is refused is lost, and said once; the rest is sent in order", "
   }
   CHECK(log.bodies == std::vector<std::string>{"a", "b", "c", "d"});
   REQUIRE(said.size() == 2);
-  CHECK(said[0] == "http://engine answered 400. This profile is lost.");
+  CHECK(said[0] == "http://engine answered 400. This message is lost.");
   CHECK(said[1] == "The engine takes profiles again.");
 }
 
