@@ -60,7 +60,7 @@ def main():
         lines = file.read_text().splitlines()
         file.write_text("\n".join(lines[:-1]) + "\n")
         expected = hottest(file)
-        assert [name for name, _, _ in rows[:3]] == [name for name, _ in expected.most_common(3)], (rows, expected)
+        assert [round(seconds, 6) for _, seconds, _ in rows] == [round(seconds, 6) for _, seconds in expected.most_common(10)], (rows, expected)
         assert all(abs(seconds - expected[name]) < 1e-6 for name, seconds, _ in rows), (rows, expected)
         assert len(sql.strip().splitlines()) <= 12
         print(f"{len(lines) - 1} batches of {len(HOSTS)} hosts; hottest: {rows[0][0].split(' (')[0]} with {rows[0][2]} %, and {len(rows)} functions in all: SQL and profiles agree")
