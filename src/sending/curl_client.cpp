@@ -116,6 +116,8 @@ class CurlClient : public HttpClient {
     set(CURLOPT_TIMEOUT, options_.all_seconds);
     set(CURLOPT_WRITEFUNCTION, &keep_beginning);
     set(CURLOPT_WRITEDATA, &answer.body);
+    set(CURLOPT_HEADERFUNCTION, &keep_beginning);
+    set(CURLOPT_HEADERDATA, &answer.headers);
     if (!options_.ca_file.empty()) set(CURLOPT_CAINFO, options_.ca_file.c_str());
   }
 

@@ -10,15 +10,19 @@
 namespace luaspy {
 namespace {
 
+constexpr std::size_t most_words = 300;
+
 // The engine's own words, as one line.
 std::string words_of(const HttpAnswer& answer) {
-  constexpr std::size_t most = 300;
   std::string text = answer.body;
   for (char& c : text) c = c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
   text.erase(0, text.find_first_not_of(' '));
   text.erase(text.find_last_not_of(' ') + 1);
-  return printable(text, most);
+  return printable(text, most_words);
 }
+
+// Who has pages for people answers every path with one (Parca).
+bool is_page(const HttpAnswer& answer) { return header_in(answer.headers, "content-type").starts_with("text/html"); }
 
 // RFC 9110, and what OTLP/HTTP adds (opentelemetry.io, OTLP specification, "Failures").
 bool may_be_tried_again(int status) {
@@ -42,14 +46,16 @@ RetryPause::Duration RetryPause::next(std::optional<std::chrono::seconds> retry_
 Outcome send_once(HttpClient& client, const HttpRequest& request) {
   const Result<HttpAnswer> answer = client.post(request);
   if (!answer) return {Outcome::Kind::again, answer.error().text, {}};
+  const Verdict verdict = request.verdict != nullptr ? request.verdict(*answer) : Verdict();
   constexpr int success = 200, redirection = 300;
-  if (answer->status >= success && answer->status < redirection)
-    return {Outcome::Kind::delivered, request.not_taken != nullptr ? request.not_taken(*answer) : "", {}};
-  const std::string words = words_of(*answer);
+  const bool is_success = answer->status >= success && answer->status < redirection;
+  const bool by_status = verdict.kind == Verdict::Kind::as_status;
+  if (is_success && by_status && !is_page(*answer)) return {Outcome::Kind::delivered, verdict.why, {}};
+  std::string words = !by_status && !verdict.why.empty() ? printable(verdict.why, most_words) : words_of(*answer);
+  if (is_success && by_status) words = "a page for people, not for programs: the path may be wrong";
   std::string why = fmt::format("{} answered {}{}{}.", request.url, answer->status, words.empty() ? "" : ": ", words);
   if (why.ends_with("..")) why.pop_back();
-  const bool again = may_be_tried_again(answer->status) ||
-                     (request.taken_later != nullptr && request.taken_later(*answer));
+  const bool again = by_status ? may_be_tried_again(answer->status) : verdict.kind == Verdict::Kind::again;
   return {again ? Outcome::Kind::again : Outcome::Kind::refused, std::move(why), answer->retry_after};
 }
 

@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/base64.h"
 #include "base/protobuf_fields.h"
 #include "base/text.h"
 #include "output/gzip.h"
 #include "output/otlp_wire.h"
 #include "output/pprof.h"
+#include "output/protobuf.h"
 #include "output/write_options.h"
 #include "sending/profile_part.h"
 
@@ -29,7 +28,7 @@ std::string_view path_of(Engine engine) {
     case Engine::pyroscope:
       return "/ingest";
     case Engine::parca:
-      return "/api/profiles/writeraw";
+      return "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw";
   }
   return {};
 }
@@ -75,7 +74,7 @@ std::string service_of(const OtlpAttributes& known) {
 
 // ExportProfilesServiceResponse.partial_success (opentelemetry-proto, collector/profiles/v1development): how many
 // profiles were rejected, and why. Also a warning, with none.
-std::string not_taken_by_otlp(const HttpAnswer& answer) {
+Verdict verdict_of_otlp(const HttpAnswer& answer) {
   constexpr std::uint32_t partial = 1, rejected = 1, message = 2;
   std::uint64_t count = 0;
   std::string why;
@@ -89,7 +88,8 @@ std::string not_taken_by_otlp(const HttpAnswer& answer) {
     }
   }
   if (count == 0 && why.empty()) return {};
-  return fmt::format("The engine did not take {} of the profiles{}{}.", count, why.empty() ? "" : ": ", why);
+  return {Verdict::Kind::as_status,
+          fmt::format("The engine did not take {} of the profiles{}{}.", count, why.empty() ? "" : ": ", why)};
 }
 
 // A request, and how large what it sends is before compression.
@@ -123,12 +123,34 @@ std::size_t size_before_gzip(std::string_view packed) {
 }
 
 // Pyroscope answers 422 also while it starts, and to whoever sends too much in a second (1.6.0).
-bool taken_later_by_pyroscope(const HttpAnswer& answer) {
+Verdict verdict_of_pyroscope(const HttpAnswer& answer) {
   constexpr int unprocessable = 422;
   constexpr std::array reasons = {"push rate limit", "empty ring", "failed unavailable"};
-  return answer.status == unprocessable && std::ranges::any_of(reasons, [&](const char* reason) {
-           return answer.body.find(reason) != std::string::npos;
-         });
+  const bool of_the_moment = std::ranges::any_of(
+      reasons, [&](const char* reason) { return answer.body.find(reason) != std::string::npos; });
+  return {answer.status == unprocessable && of_the_moment ? Verdict::Kind::again : Verdict::Kind::as_status};
+}
+
+// gRPC-Web (grpc.io, PROTOCOL-WEB): the status is in the headers, or in the frame of trailers, which is the last one.
+Verdict verdict_of_parca(const HttpAnswer& answer) {
+  constexpr int success = 200;
+  constexpr std::size_t prefix = 5;  // flags, and the length in four bytes
+  std::string_view lines = answer.headers, rest = answer.body;
+  while (rest.size() >= prefix) {
+    std::size_t length = 0;
+    for (std::size_t i = 1; i < prefix; ++i) length = length << 8 | static_cast<unsigned char>(rest[i]);
+    const bool is_trailer = (static_cast<unsigned char>(rest[0]) & 0x80U) != 0;
+    rest.remove_prefix(prefix);
+    if (is_trailer) lines = rest.substr(0, length);
+    rest.remove_prefix(std::min(length, rest.size()));
+  }
+  const std::string status = header_in(lines, "grpc-status");
+  if (status == "0" || answer.status != success) return {};
+  if (status.empty()) return {Verdict::Kind::refused, "not as Parca does: the path may be wrong"};
+  constexpr std::array<std::string_view, 3> of_the_moment = {"4", "8", "14"};  // too late, too much, not there
+  const bool again = std::ranges::find(of_the_moment, status) != of_the_moment.end();
+  return {again ? Verdict::Kind::again : Verdict::Kind::refused,
+          fmt::format("status {} of gRPC, {}", status, header_in(lines, "grpc-message"))};
 }
 
 HttpRequest pyroscope_request(const Destination& to, const Profile& profile, std::string pprof,
@@ -146,22 +168,32 @@ HttpRequest pyroscope_request(const Destination& to, const Profile& profile, std
                       to.url.find('?') == std::string::npos ? "?" : "&", url_escaped(name), from, until),
           {{"Content-Type", "application/octet-stream"}},
           std::move(pprof),
-          nullptr,
-          &taken_later_by_pyroscope};
+          &verdict_of_pyroscope};
 }
 
+// parca.profilestore.v1alpha1, WriteRawRequest: labels and samples of a series, and whether addresses are normalised.
 HttpRequest parca_request(const Destination& to, std::string_view pprof, const OtlpAttributes& known) {
-  using nlohmann::json;
-  json labels = {{{"name", "__name__"}, {"value", "luaspy"}},
-                 {{"name", "service_name"}, {"value", printable(service_of(known))}}};
+  ProtobufMessage labels, sample, series, request;
+  const auto add_label = [&](std::string_view name, std::string_view value) {
+    ProtobufMessage label;
+    label.add(1, name);
+    label.add(2, value);
+    labels.add(1, label);
+  };
+  add_label("__name__", "luaspy");
+  add_label("service_name", printable(service_of(known)));
   for (const auto& [name, value] : known) {
-    if (is_label(name)) labels.push_back({{"name", label_name(name)}, {"value", printable(value)}});
+    if (is_label(name)) add_label(label_name(name), printable(value));
   }
-  json sample = {{"rawProfile", base64(pprof)}};
-  json series = {{"labels", {{"labels", std::move(labels)}}}, {"samples", json::array({std::move(sample)})}};
-  return {to.url,
-          {{"Content-Type", "application/json"}},
-          json({{"series", json::array({std::move(series)})}, {"normalized", true}}).dump()};
+  sample.add(1, pprof);
+  series.add(1, labels);
+  series.add(2, sample);
+  request.add(2, series);
+  request.add(3, std::uint64_t{1});
+  const auto size = static_cast<std::uint32_t>(request.bytes().size());
+  std::string frame(1, '\0');
+  for (int shift = 24; shift >= 0; shift -= 8) frame += static_cast<char>(size >> shift);
+  return {to.url, {{"Content-Type", "application/grpc-web+proto"}}, frame + request.bytes(), &verdict_of_parca};
 }
 
 Sized otlp_request(const Destination& to, std::span<const KnownProfile> profiles) {
@@ -173,7 +205,7 @@ Sized otlp_request(const Destination& to, std::span<const KnownProfile> profiles
   return {{to.url,
            {{"Content-Type", "application/x-protobuf"}, {"Content-Encoding", "gzip"}},
            std::move(body).str(),
-           &not_taken_by_otlp},
+           &verdict_of_otlp},
           message.size()};
 }
 

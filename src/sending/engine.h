@@ -3,7 +3,7 @@
 //
 // otlp       OTLP/HTTP (OpenTelemetry's profiles signal, v1development): a Collector, and whoever reads OTLP
 // pyroscope  POST /ingest (grafana.com, Pyroscope's server API), pprof's format
-// parca      POST /api/profiles/writeraw (parca.profilestore.v1alpha1.ProfileStoreService), pprof's format in JSON
+// parca      parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw by gRPC-Web, pprof's format
 
 #include <array>
 #include <span>

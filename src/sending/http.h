@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,16 +16,23 @@ struct HttpAnswer {
   int status = 0;
   std::string body;                                 // its beginning
   std::optional<std::chrono::seconds> retry_after;  // RFC 9110, Retry-After: from now on
+  std::string headers{};                            // their beginning, as they came
+};
+
+// The value of the last line "NAME: VALUE"; names are equal whatever their case. "": there is none.
+std::string header_in(std::string_view lines, std::string_view name);
+
+// What an engine says with an answer, beyond its status.
+struct Verdict {
+  enum class Kind { as_status, again, refused } kind = Kind::as_status;
+  std::string why{};  // a sentence, or some words; as_status: of what was taken, what was not. "": nothing
 };
 
 struct HttpRequest {
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
-  // What an answer of success says that was not taken: a sentence, or "". nullptr: it says nothing.
-  std::string (*not_taken)(const HttpAnswer&) = nullptr;
-  // Whether the engine may take it later, although the status of its answer is one of refusal. nullptr: never.
-  bool (*taken_later)(const HttpAnswer&) = nullptr;
+  Verdict (*verdict)(const HttpAnswer&) = nullptr;  // nullptr: the status says all
 };
 
 class HttpClient {

@@ -191,6 +191,19 @@ def merged(url, kind, selector):
     return stacks
 
 
+def varint(value):
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes(out + bytes([value]))
+
+
+def field(number, value):
+    """Of a message of protobuf: a number, or bytes."""
+    return varint(number << 3) + varint(value) if isinstance(value, int) else varint(number << 3 | 2) + varint(len(value)) + value
+
+
 Received = collections.namedtuple("Received", "attributes kind time_ns duration_ns period id samples")
 
 

@@ -15,29 +15,17 @@ import engines
 SAMPLES, CPU = "process_cpu:samples:count:time:nanoseconds", "process_cpu:time:nanoseconds:time:nanoseconds"
 
 
-def varint(value):
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes(out + bytes([value]))
-
-
-def field(number, value):
-    return varint(number << 3) + varint(value) if isinstance(value, int) else varint(number << 3 | 2) + varint(len(value)) + value
-
-
 def many_stacks(count, depth):
     """A pprof of now: so many stacks of this depth, of functions f0, f1 ..., and one of 3,000 frames."""
     strings = ["", "samples", "count", "time", "nanoseconds", "deepest"] + [f"f{i}" for i in range(count)] + [f"level{i}" for i in range(3000)]
-    out = [field(1, field(1, 1) + field(2, 2)), field(1, field(1, 3) + field(2, 4)), field(9, time.time_ns()), field(10, 10**10), *(field(6, one.encode()) for one in strings)]
+    out = [engines.field(1, engines.field(1, 1) + engines.field(2, 2)), engines.field(1, engines.field(1, 3) + engines.field(2, 4)), engines.field(9, time.time_ns()), engines.field(10, 10**10), *(engines.field(6, one.encode()) for one in strings)]
     for i in range(1, count + 3001):
-        out.append(field(5, field(1, i) + field(2, i + 5)))
-        out.append(field(4, field(1, i) + field(4, field(1, i) + field(2, 1))))
-    levels = [varint(count + 1 + i) for i in range(3000)]
+        out.append(engines.field(5, engines.field(1, i) + engines.field(2, i + 5)))
+        out.append(engines.field(4, engines.field(1, i) + engines.field(4, engines.field(1, i) + engines.field(2, 1))))
+    levels = [engines.varint(count + 1 + i) for i in range(3000)]
     for i in range(1, count + 1):
-        out.append(field(2, field(1, varint(i) + b"".join(reversed(levels[:depth - 1]))) + field(2, varint(1) + varint(1000))))
-    out.append(field(2, field(1, b"".join(reversed(levels))) + field(2, varint(7) + varint(7000))))
+        out.append(engines.field(2, engines.field(1, engines.varint(i) + b"".join(reversed(levels[:depth - 1]))) + engines.field(2, engines.varint(1) + engines.varint(1000))))
+    out.append(engines.field(2, engines.field(1, b"".join(reversed(levels))) + engines.field(2, engines.varint(7) + engines.varint(7000))))
     return gzip.compress(b"".join(out))
 
 

@@ -12,9 +12,8 @@ shift 3
 bash "$here/build.sh" "$work"
 "$luaspy" --version | head -n 1
 "$work/otelcol" --version
-basename "$work"/pyroscope-*
+basename -a "$work"/pyroscope-* "$work"/parca-*
 go version -m "$work/bin/pprof" | sed -n 's/^\tmod\t\([^\t]*\)\t\([^\t]*\).*/\1 \2/p'
-sed -n 's/.*"version": /@parca\/client /p' "$work/node_modules/@parca/client/package.json"
 "$work/python/bin/python3" -m pip freeze
 [[ $# -gt 0 ]] || set -- push agent fan_in pprof pyroscope parca fleet
 for test in "$@"; do

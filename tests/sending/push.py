@@ -3,7 +3,6 @@ writes, byte for byte; each kind of refusal must be told in the engine's own wor
 help."""
 import base64
 import gzip
-import json
 import os
 import pathlib
 import shutil
@@ -93,15 +92,22 @@ def check_others(push, engine):
     status, _, why = push(engine.url, "--format", "pyroscope", *many)
     assert status == 2 and "There are 16 attributes" in why and len(engine.requests) == 1, (status, why)
 
-    engine.expect((200, {}, b"{}"))
+    taken = b"\0\0\0\0\0" + b"\x80\0\0\0\x10grpc-status: 0\r\n"   # as Parca answers
+    engine.expect((200, {}, taken))
     assert push(engine.url, "--format", "parca", "--service", "shop", "--attribute", "process.pid=7")[0] == 0
     ((path, headers, body),) = engine.requests
-    (series,) = json.loads(body)["series"]
-    labels = {one["name"]: one["value"] for one in series["labels"]["labels"]}
-    assert path == "/api/profiles/writeraw" and headers["Content-Type"] == "application/json"
+    assert path == "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw" and headers["Content-Type"] == "application/grpc-web+proto"
+    assert body[0] == 0 and int.from_bytes(body[1:5], "big") == len(body) - 5
+    (series,) = [value for number, value in fields(body[5:]) if number == 2]
+    (names, sample) = [value for _, value in fields(series)]
+    labels = {name.decode(): value.decode() for (_, name), (_, value) in (fields(one) for _, one in fields(names))}
     assert labels == {"__name__": "luaspy", "service_name": "shop"}, labels  # no label for each process that ever was
-    (sample,) = series["samples"]
-    check_pprof(push, base64.b64decode(sample["rawProfile"], validate=True))
+    check_pprof(push, dict(fields(sample))[1])
+    for answer, words in (((200, {"Grpc-Status": "3", "Grpc-Message": "invalid label name: 1a"}, b""), "status 3 of gRPC, invalid label name: 1a."),
+                          ((200, {}, b"none"), "not as Parca does: the path may be wrong."), ((200, {"Content-Type": "text/html"}, taken), "a page for people")):
+        engine.expect(answer)
+        status, _, why = push(engine.url + "/own/path", "--format", "parca")
+        assert status == 8 and f"/own/path answered 200: {words}" in why and len(engine.requests) == 1, (status, why)
 
 
 def check_answers(push, engine):

@@ -62,6 +62,13 @@ TEST_CASE("an answer says whether to try again", "[unit]") {
   CHECK(send_once(nobody, request).kind == Kind::again);
 }
 
+TEST_CASE("a page for people is no success", "[unit]") {
+  Scripted client({HttpAnswer{200, "<html>", {}, "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"}});
+  const Outcome outcome = send_once(client, request);
+  CHECK(outcome.kind == Kind::refused);
+  CHECK(outcome.why == "http://engine/path answered 200: a page for people, not for programs: the path may be wrong.");
+}
+
 TEST_CASE("an engine's refusal is one line of its own words, and cannot change the terminal", "[unit]") {
   CHECK(outcome(404).why == "http://engine/path answered 404.");
   CHECK(outcome(400, "  no such\r\ntenant.\n").why == "http://engine/path answered 400: no such  tenant.");

@@ -81,11 +81,29 @@ TEST_CASE("a stack that is too deep for Pyroscope keeps its ends", "[unit]") {
 
 TEST_CASE("Pyroscope's 422 is tried again only if it is of the moment", "[unit]") {
   const HttpRequest request = requests_of(Engine::pyroscope, many_stacks(1, 2)).front();
-  const auto again = [&](int status, const std::string& words) { return request.taken_later({status, words, {}}); };
+  const auto again = [&](int status, const std::string& words) {
+    return request.verdict({status, words, {}}).kind == Verdict::Kind::again;
+  };
   CHECK(again(422, "pushing IngestInput-pprof failed resource_exhausted: push rate limit (4.0 MiB) exceeded"));
   CHECK(again(422, "pushing IngestInput-pprof failed empty ring"));
   CHECK_FALSE(again(422, "pushing IngestInput-pprof failed invalid_argument: profile with labels is too old"));
   CHECK_FALSE(again(400, "push rate limit"));
+}
+
+TEST_CASE("Parca has a profile only if gRPC's status is 0, in a header or in the trailers", "[unit]") {
+  using Kind = Verdict::Kind;
+  const HttpRequest request = requests_of(Engine::parca, many_stacks(1, 2)).front();
+  const auto kind = [&](const std::string& headers, const std::string& body) {
+    return request.verdict({200, body, {}, headers}).kind;
+  };
+  const std::string trailers("\x80\0\0\0\x10grpc-status: 0\r\n", 21);
+  CHECK(kind("", std::string(5, '\0') + trailers) == Kind::as_status);
+  CHECK(kind("Grpc-Status: 0\r\n", "") == Kind::as_status);
+  CHECK(kind("Grpc-Status: 3\r\nGrpc-Message: invalid label name: 1a\r\n", "") == Kind::refused);
+  CHECK(kind("Grpc-Status: 14\r\n", "") == Kind::again);
+  for (const std::string body : {"", "none", "\x80\xff\xff\xff\xff", "\x80\x01"})
+    CHECK(kind("", body) == Kind::refused);
+  CHECK(request.verdict({404, "", {}}).kind == Kind::as_status);
 }
 
 TEST_CASE("no argument of a command leaves the machine", "[unit]") {
@@ -109,7 +127,7 @@ TEST_CASE("a URL without a path gets the engine's", "[unit]") {
   CHECK(url(Engine::otlp, "http://a/own/") == "http://a/own/");
   CHECK(url(Engine::pyroscope, "http://[::1]:4040") == "http://[::1]:4040/ingest");
   CHECK(url(Engine::pyroscope, "http://a?x=y") == "http://a?x=y");
-  CHECK(url(Engine::parca, "http://a") == "http://a/api/profiles/writeraw");
+  CHECK(url(Engine::parca, "http://a") == "http://a/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw");
 }
 
 TEST_CASE("what is no URL of HTTP, or has a password, is refused without repeating the password", "[unit]") {
