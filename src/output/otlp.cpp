@@ -235,7 +235,8 @@ class OtlpBuilder::Source {
     profile.period_type = its_.value_type(counted.period_type, counted.period_unit);
     profile.period = counted.samples && about.rate > 0 ? std::llround(1e9 / about.rate) : 1;
     constexpr std::int64_t second = 1'000'000'000, last = 9'000'000'000;
-    profile.time_ns = static_cast<std::uint64_t>(std::clamp<std::int64_t>(about.started_s, 0, last) * second);
+    profile.time_ns = static_cast<std::uint64_t>(std::clamp<std::int64_t>(about.started_s, 0, last) * second +
+                                                 options_.later_ns);
     profile.duration_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(about.duration_ns, 0));
     for (const auto& [of, value] : values)
       profile.samples.push_back({.stack = of.first, .attributes = of.second, .values = {value}, .times_ns = {}});

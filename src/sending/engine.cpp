@@ -99,19 +99,20 @@ struct Sized {
 };
 
 // What leaves this machine, whatever the engine: an argument may be a secret, and a number makes a series of its own.
-WriteOptions written() {
+// `number`: of the messages that are made at once. Workers of one service have the same labels and times, and so have
+// parts.
+WriteOptions written(std::size_t number) {
+  constexpr std::int64_t ms = 1'000'000;
   WriteOptions options;
+  options.later_ns = static_cast<std::int64_t>(number) * ms;
   options.lines = true;
   options.numbers = options.arguments = false;
   return options;
 }
 
 std::string pprof_of(const Profile& profile, std::size_t number) {
-  constexpr std::int64_t ms = 1'000'000;
-  WriteOptions options = written();
-  options.later_ns = static_cast<std::int64_t>(number) * ms;
   std::ostringstream body;
-  write_pprof(profile, options, body);
+  write_pprof(profile, written(number), body);
   return std::move(body).str();
 }
 
@@ -196,9 +197,9 @@ HttpRequest parca_request(const Destination& to, std::string_view pprof, const O
   return {to.url, {{"Content-Type", "application/grpc-web+proto"}}, frame + request.bytes(), &verdict_of_parca};
 }
 
-Sized otlp_request(const Destination& to, std::span<const KnownProfile> profiles) {
+Sized otlp_request(const Destination& to, std::span<const KnownProfile> profiles, std::size_t number) {
   OtlpBuilder builder;
-  for (const auto& [profile, known] : profiles) builder.add(*profile, written(), known);
+  for (const auto& [profile, known] : profiles) builder.add(*profile, written(number), known);
   const std::string message = otlp::to_protobuf(builder.message());
   std::ostringstream body;
   Gzip(body).add(message);
@@ -209,7 +210,6 @@ Sized otlp_request(const Destination& to, std::span<const KnownProfile> profiles
           message.size()};
 }
 
-// `number`: of those that are made at once. Workers of one service have the same labels and times, and so have parts.
 Sized pprof_request(const Destination& to, const KnownProfile& one, std::size_t number) {
   std::string pprof = pprof_of(*one.profile, number);
   const std::size_t size = size_before_gzip(pprof);
@@ -257,7 +257,7 @@ class Requests {
       add_part(first, 0, first.profile->counts().size());
       return true;
     }
-    auto [request, bytes] = to_.engine == Engine::otlp ? otlp_request(to_, profiles)
+    auto [request, bytes] = to_.engine == Engine::otlp ? otlp_request(to_, profiles, requests_.size())
                                                        : pprof_request(to_, first, requests_.size());
     if (bytes > limits_.bytes && (profiles.size() > 1 || first.profile->counts().size() > 1)) return false;
     request.headers.insert(request.headers.end(), to_.headers.begin(), to_.headers.end());

@@ -1,6 +1,7 @@
 #include "sending/engine.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "profile/recorded.h"
 #include "sending/profile_part.h"
@@ -55,8 +56,23 @@ TEST_CASE("what is too large for one message of an engine is sent in parts", "[u
   CHECK(requests_of(Engine::pyroscope, many_stacks(100, 2)).size() == 1);
 }
 
+TEST_CASE("messages that are made at once begin at different times", "[unit]") {
+  const Profile one = many_stacks(1, 2), other = many_stacks(1, 2);
+  const std::vector<KnownProfile> workers = {{&one, {{"service.name", "shop"}}}, {&other, {{"service.name", "shop"}}}};
+  const std::vector<HttpRequest> requests = requests_for({Engine::pyroscope, "http://engine", {}}, workers);
+  REQUIRE(requests.size() == 2);
+  CHECK(foreign::gunzipped(requests[0].body) != foreign::gunzipped(requests[1].body));
+  std::set<std::string> ids;
+  for (const HttpRequest& each : requests_of(Engine::otlp, many_stacks(20'000, 2))) {
+    const std::string bytes = foreign::gunzipped(each.body);
+    constexpr std::string_view tag = "\x3a\x10";  // profile_id: field 7, 16 bytes
+    ids.insert(bytes.substr(bytes.find(tag), 18));
+  }
+  CHECK(ids.size() == 2);
+}
+
 TEST_CASE("no message is larger than the engine takes at once", "[unit]") {
-  const Profile profile = many_stacks(3'000, 990);
+  const Profile profile = many_stacks(300, 990);
   for (const Engine engine : {Engine::pyroscope, Engine::otlp}) {
     CAPTURE(engine_names[static_cast<std::size_t>(engine)]);
     const std::vector<HttpRequest> requests = requests_of(engine, profile);
