@@ -74,13 +74,13 @@ function(only_in what pattern)
   endforeach()
 endfunction()
 only_in("ptrace or waitpid" "[^a-z_](ptrace|waitpid) ?\\([^2{]" system/calls.cpp system/launch.cpp)
-only_in("errno" "[^a-z_]errno[^a-z_]" system/calls.cpp system/calls.h system/signals.cpp system/launch.cpp system/page_server.cpp system/standard_output.cpp system/written_file.cpp)
+only_in("errno" "[^a-z_]errno[^a-z_]" system/calls.cpp system/calls.h system/signals.cpp system/launch.cpp system/page_server.cpp system/request_server.cpp system/standard_output.cpp system/written_file.cpp)
 only_in("libunwind" "#include <libunwind" unwind/libunwind_cursor.cpp)
 only_in("libdw or libelf" "#include <(elfutils/|gelf|libelf)" unwind/symbol_table.cpp attach/core_file.cpp static_parts.cpp)
 only_in("RE2" "#include <re2/" base/pattern.cpp)
 only_in("std::regex, which takes exponential time and recurses" "#include <regex>|std::regex")
 only_in("curses" "#include <(n?curses|term)[./w]" top/top_screen.cpp)
-only_in("CLI11" "#include <CLI/" cli/commands.h cli/help_layout.h cli/parse_options.cpp cli/shared_options.h cli/values.h cli/wrong_usage.h)
+only_in("CLI11" "#include <CLI/" cli/commands.h cli/configuration.h cli/help_layout.h cli/parse_options.cpp cli/shared_options.h cli/values.h cli/wrong_usage.h)
 
 # What a processor is called and what it does is known in its folder of arch/, and where Lua's own machine code is read.
 file(GLOB of_x86_64 RELATIVE ${SOURCE}/src ${SOURCE}/src/arch/x86_64/* ${SOURCE}/src/luastate/*/x86_64/*)
@@ -93,7 +93,7 @@ only_in("x86-64's structures" "user_regs_struct|PERF_REG_X86|EM_X86_64" ${of_x86
 only_in("a size of pages" "[Pp]age[A-Za-z_]* (=|/|%|\\*) (4096|16384|65536|0x1000|1 << 12)|[Pp]age.*(>> 12|& ~.*4095)|_SC_PAGE_?SIZE" ${of_x86_64} arch/aarch64/machine.cpp
   base/memory.h system/calls.cpp heap/packed_pages.h luastate/luajit/luajit_allocator.cpp heap/object_graph.cpp)   # the last: of an index
 
-only_in("sockets" "(^|[^A-Za-z_])::(socket|bind|listen|accept4) ?\\(" system/page_server.cpp)
+only_in("sockets" "(^|[^A-Za-z_])::(socket|bind|listen|accept4) ?\\(" system/page_server.cpp system/request_server.cpp system/service_manager.cpp)
 
 if(failed)
   message(FATAL_ERROR "The folders do not hold what they say.")

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <signal.h>
-
 #include <utility>
+
+#include "system/signals.h"
 
 namespace luaspy {
 
@@ -46,12 +46,7 @@ void SendQueue::remove(std::int64_t number) {
 
 Outbox::Outbox(std::unique_ptr<HttpClient> client, std::size_t most_bytes, std::uint64_t seed, Say say)
     : client_(std::move(client)), say_(std::move(say)), queue_(most_bytes), retry_pause_(seed) {
-  // Signals belong to the thread that made this.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = system::thread_without_signals([this] { run(); });
 }
 
 Outbox::~Outbox() {
@@ -76,6 +71,7 @@ OutboxCounts Outbox::counts() const {
   OutboxCounts counts = counts_;
   counts.dropped += queue_.dropped();
   counts.waiting = queue_.size();
+  counts.trouble = trouble_;
   counts.waiting_bytes = static_cast<std::int64_t>(queue_.bytes());
   return counts;
 }

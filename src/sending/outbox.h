@@ -21,6 +21,7 @@ struct OutboxCounts {
   std::int64_t sent = 0, refused = 0, dropped = 0;  // requests
   std::int64_t sent_bytes = 0;
   std::int64_t waiting = 0, waiting_bytes = 0;
+  std::string trouble;  // the engine's last answer, if that was no success
 };
 
 // The requests, in the order in which they came.

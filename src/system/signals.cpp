@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <utility>
 
 #include "system/calls.h"
 
@@ -108,6 +109,15 @@ bool end_is_pending() {
     if (sigismember(&pending, signal) == 1) return true;
   }
   return false;
+}
+
+std::thread thread_without_signals(std::function<void()> run) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(run));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
 }
 
 }  // namespace luaspy::system

@@ -1,6 +1,9 @@
 #pragma once
 // The signals that end or stop luaspy, and how it handles them.
 
+#include <functional>
+#include <thread>
+
 namespace luaspy::system {
 
 // From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) ask luaspy to end,
@@ -28,4 +31,6 @@ bool end_is_pending();
 // returns when luaspy is continued.
 bool suspend_requested();
 void suspend();
+// A thread that blocks all signals: they belong to the thread that calls this.
+std::thread thread_without_signals(std::function<void()> run);
 }  // namespace luaspy::system

@@ -1,8 +1,10 @@
 #include "system/write_behind.h"
 
-#include <signal.h>
-
 #include <utility>
+
+#include "system/signals.h"
+
+#include "system/signals.h"
 
 namespace luaspy::system {
 
@@ -15,11 +17,7 @@ constexpr std::size_t at_once = 1 << 16;
 // Signals are for the threads that wait for them.
 WriteBehind::WriteBehind(std::ostream& to, std::size_t most) : std::ostream(nullptr), to_(to), most_(most) {
   rdbuf(&buffer_);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  writer_ = std::thread([this] { write(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  writer_ = thread_without_signals([this] { write(); });
 }
 
 WriteBehind::~WriteBehind() {

@@ -211,6 +211,8 @@ void WrittenFile::remove() {
   if (is_file_ && (!buffer_.file() || has_its_path())) ::unlink(path_.c_str());
 }
 
+void make_files_private() { ::umask(S_IRWXG | S_IRWXO); }
+
 std::vector<std::string> other_folders() {
   std::vector<std::string> folders;
   const char* const temporary = std::getenv("TMPDIR");

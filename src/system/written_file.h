@@ -85,6 +85,9 @@ class WrittenFile : public std::ostream {
 // own, and others that every Linux has.
 std::vector<std::string> other_folders();
 
+// From now on, files that luaspy makes may be read by their user alone (umask(2)).
+void make_files_private();
+
 // Writes all of a file. If that fails, what was there before still is.
 Result<void> write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 

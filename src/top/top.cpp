@@ -1,8 +1,6 @@
 #include "top/top.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <exception>
@@ -39,10 +37,7 @@ constexpr double window = 5;  // s, of the screen
 void run_both(ProcessTree& tree, const LoopOptions& options, TopFeed& feed, LoopCounts& counts,
               const std::function<void()>& show) {
   std::exception_ptr failure;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are handled by the thread that samples
-  std::thread shower([&] {
+  std::thread shower = system::thread_without_signals([&] {  // the thread that samples handles them
     try {
       show();
     } catch (...) {
@@ -51,7 +46,6 @@ void run_both(ProcessTree& tree, const LoopOptions& options, TopFeed& feed, Loop
     feed.want_no_more();
     feed.release();
   });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   try {
     run_loop(tree, options, feed, counts);
   } catch (...) {
