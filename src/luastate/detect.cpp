@@ -81,6 +81,8 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
     const std::vector<LuaIdent> found = is_known ? met->second : search(memory, image.constant, read);
     read = read && (is_known || has_all_constant_parts(memory, image.start, image.mapped));
     entry.in_vain = read || !found.empty() ? 0 : entry.in_vain + 1;
+    constexpr std::size_t most_known = 1 << 14;  // of a host on which programs are made anew all the time
+    if (file && known->size() >= most_known) known->clear();
     if (file && read && !image.constant.empty()) known->emplace(*file, found);
     for (const LuaIdent& lua : found)
       images_.push_back({printable(image.path, longest_path), image.start, image.end, lua.version, lua.text,
