@@ -1,5 +1,6 @@
 #include "sampling/last_samples.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace luaspy {
@@ -23,7 +24,12 @@ void LastSamples::complete(ThreadId thread, std::int64_t at_ns, Sample& sample) 
 }
 
 bool LastSamples::tables_are_full() const {
-  return tables_.stacks.nodes().size() > most_stacks || tables_.threads.size() > most_threads;
+  return tables_.stacks.nodes().size() > stacks_room_ || tables_.threads.size() > threads_room_;
+}
+
+void LastSamples::make_room() {
+  stacks_room_ = std::max(most_stacks, 2 * tables_.stacks.nodes().size());
+  threads_room_ = std::max(most_threads, 2 * tables_.threads.size());
 }
 
 void LastSamples::renew_tables(std::int64_t now_ns) {
@@ -37,6 +43,7 @@ void LastSamples::renew_tables(std::int64_t now_ns) {
     (void)tables_.threads.intern(before.threads[ThreadId{i}]);
     last_.add(std::move(last));
   }
+  make_room();
 }
 
 }  // namespace luaspy

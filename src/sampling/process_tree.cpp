@@ -1,5 +1,7 @@
 #include "sampling/process_tree.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -19,6 +21,13 @@ constexpr Clock::duration longest_exec = 1s;    // from a birth that tells it to
 constexpr std::size_t most_processes = 4096;
 
 bool has_readable(Session& session) { return session.has_readable_lua(); }
+
+// That the calling thread has used: what it waited for a CPU is no cost.
+Clock::duration cpu_time_of_thread() {
+  timespec used{};
+  (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
 
 std::vector<pid_t> threads_of(pid_t pid) {
   Result<Process> process = Process::open(pid);
@@ -148,7 +157,7 @@ void ProcessTree::handle(const Birth& birth) {
 
 // When before_drop_ is called for a session, those dropped earlier are already gone from sessions().
 ProcessTree::Sessions::iterator ProcessTree::drop(Sessions::iterator session) {
-  cpu_.read((*session)->target().process().pid());
+  if (has_target()) cpu_.read((*session)->target().process().pid());
   if (before_drop_) before_drop_(**session);
   had_lua_ |= has_readable(**session);
   std::ranges::copy((*session)->sampler().reader().lua().layout_names(),
@@ -158,7 +167,7 @@ ProcessTree::Sessions::iterator ProcessTree::drop(Sessions::iterator session) {
 }
 
 bool ProcessTree::is_gone(Session& session) {
-  cpu_.read(session.target().process().pid());  // while it is a zombie it still says it
+  if (has_target()) cpu_.read(session.target().process().pid());  // while it is a zombie it still says it
   // A zombie has ended, though nobody may wait for it for a long time.
   return session.ended() ||
          (&session != target_ && (session.has_new_program() || is_ending(session.target().process().pid())));
@@ -193,8 +202,8 @@ void ProcessTree::update() {
     const auto session = find(pid);
     if (session != sessions_.end() && is_gone(**session)) drop(session);
   }
-  const Clock::time_point begin = Clock::now();
-  if (begin >= find_at_) {
+  if (Clock::now() >= find_at_) {
+    const Clock::duration before = cpu_time_of_thread();
     drop_ended();
     const std::set<pid_t> alive = find_descendants();
     std::erase_if(candidates_, [&](const auto& candidate) { return !alive.contains(candidate.first); });
@@ -202,9 +211,8 @@ void ProcessTree::update() {
       if (!candidates_.contains(pid)) add_candidate(pid, {});
     }
     constexpr Clock::duration to_be_sure = 1s;
-    const Clock::time_point end = Clock::now();
-    find_at_ = end +
-               std::max<Clock::duration>(hears_all_ ? to_be_sure : pace_.search, pace_.search_cost * (end - begin));
+    const Clock::duration cost = pace_.search_cost * (cpu_time_of_thread() - before);
+    find_at_ = Clock::now() + std::max<Clock::duration>(hears_all_ ? to_be_sure : pace_.search, cost);
   }
   ask_candidates();
 }
@@ -253,19 +261,19 @@ bool ProcessTree::becomes_session(pid_t pid, Candidate& candidate) {
   detector.update(process->address_space(), memory, &sampler_.known_files->images,
                   [&](const Mapping& mapping) { return process->file_version(mapping); });
   if (detector.layouts().empty()) {
-    cpu_.runs_other(pid);
+    if (has_target()) cpu_.runs_other(pid);
     return false;
   }
-  if (!has_target()) cpu_.begin(pid, true);
   Result<std::unique_ptr<Session>> session = Session::open({.pid = pid}, sampler_);
   if (!session) return session.error().cause == Cause::no_such_process;
   if (!(*session)->check_lua()) return false;
   sessions_.push_back(std::move(*session));
-  cpu_.runs_lua(pid);
+  if (has_target()) cpu_.runs_lua(pid);
   return true;
 }
 
 CpuUse ProcessTree::cpu_use() {
+  if (!has_target()) return {};  // to ask all processes of a host ten times a second would cost more than their samples
   for (const auto& session : sessions_) {
     const pid_t pid = session->target().process().pid();
     if (has_readable(*session)) cpu_.runs_lua(pid);  // a launched one has it some ms after its start

@@ -45,7 +45,7 @@ class ProcessTree {
   // called once, by a thread that lives as long as this. A launched target is watched from its start. A
   // host is not: that would take some file descriptors for each of its threads.
   void watch_births();
-  // The CPU time that its processes have used since watch_births().
+  // The CPU time that its processes have used since watch_births(); none of a host.
   CpuUse cpu_use();
   // Sleeps until then, or until there is something for update() to do: true.
   bool wait(system::Clock::time_point until);
@@ -99,7 +99,7 @@ class ProcessTree {
   struct Pace {
     system::Clock::duration first, longest;  // between two questions to a process without Lua
     system::Clock::duration search;          // between two searches for descendants, at least
-    int search_cost;                         // and at least so many times as long as a search takes
+    int search_cost;                         // and at least so many times the CPU time of a search
   };
 
   SamplerOptions sampler_;

@@ -126,7 +126,12 @@ class SamplingLoop::Loop {
       sink_.end(tree_.target().target().process().pid(), {to_ns(Clock::now() - start_), 0});
   }
 
+  // Of a host, which has many processes, threads are counted less often than threads are looked at.
   void track() {
+    constexpr Clock::duration apart = 100ms;
+    const Clock::time_point now = Clock::now();
+    if (!tree_.has_target() && now - tracked_ < apart) return;
+    tracked_ = now;
     for (const auto& left : samplers_->track(processes())) evaluator_.count(*left);
   }
 
@@ -181,6 +186,7 @@ class SamplingLoop::Loop {
   // Of a process that luaspy has started, one system call tells that it has ended. Else asking costs
   // more than a look at a thread, and the end of a thread is a hint, too.
   bool target_ended(Clock::time_point now) {
+    if (!tree_.has_target()) return false;
     constexpr std::chrono::seconds ask_again(1);
     bool none_left = true;
     for (const auto& session : tree_.sessions()) none_left &= session->target().process().threads().empty();
@@ -212,7 +218,7 @@ class SamplingLoop::Loop {
   std::unique_ptr<CpuSamplers> samplers_;                         // nullptr: it pauses
   std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
   CpuUse cpu_, cpu_of_pauses_;  // as asked last; of these: used in pauses
-  Clock::time_point asked_ = start_, cpu_asked_ = start_;
+  Clock::time_point asked_ = start_, cpu_asked_ = start_, tracked_{};
   std::uint64_t program_ = tree_.has_target() ? tree_.target().program() : 0;  // which the target executes
   bool command_ended_ = false;
 };

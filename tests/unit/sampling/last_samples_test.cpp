@@ -27,6 +27,13 @@ Sample again(std::int64_t stopped_ns = 0) {
   return sample;
 }
 
+Sample sample_in(EventTables& tables, const std::string& function, Sample::State state) {
+  Sample sample;
+  sample.state = state;
+  sample.stack = tables.stacks.intern(Stack{{Frame::Kind::lua, function, "a.lua", 1, 1}});
+  return sample;
+}
+
 }  // namespace
 
 TEST_CASE("a sample that repeats its thread's last one becomes like it, but for its own stop", "[unit]") {
@@ -113,6 +120,52 @@ TEST_CASE("programs that make functions or threads without end fill the tables",
   CHECK(last.tables_are_full());
   last.renew_tables(second);
   CHECK(!last.tables_are_full());
+}
+
+// As on a host where each second some programs begin and end, for days.
+TEST_CASE("the tables of a recording without end stay small, and sleepers keep their stacks", "[unit]") {
+  EventTables tables;
+  LastSamples last(tables);
+  constexpr int sleepers = 500, hours = 200'000;
+  for (int i = 0; i < sleepers; ++i) {
+    Sample asleep = sample_in(tables, "sleeper " + std::to_string(i), Sample::State::sleeping);
+    last.complete(tables.threads.intern({i, "", i, "sleeper", 1, 0}), 0, asleep);
+  }
+  int renewals = 0;
+  std::size_t most_stacks = 0, most_threads = 0;
+  for (int i = 0; i < hours; ++i) {
+    const std::int64_t now = i * second / 1000;
+    const ThreadId thread = tables.threads.intern({i, "", 1000 + i, "short", static_cast<std::uint64_t>(i) + 2, 0});
+    Sample ran = sample_in(tables, "function " + std::to_string(i), Sample::State::running);
+    last.complete(thread, now, ran);
+    if (i % 1000 == 0) {
+      for (int each = 0; each < sleepers; ++each) {
+        Sample again;
+        again.again = true;
+        again.state = Sample::State::sleeping;
+        last.complete(*tables.threads.find({1, each, each, 0}), now, again);
+        REQUIRE(again.loss == Loss::none);
+        REQUIRE(tables.stacks.frames_of(again.stack).back().name == "sleeper " + std::to_string(each));
+      }
+    }
+    most_stacks = std::max(most_stacks, tables.stacks.nodes().size());
+    most_threads = std::max(most_threads, tables.threads.size());
+    if (!last.tables_are_full()) continue;
+    last.renew_tables(now);
+    ++renewals;
+  }
+  CHECK(renewals > 5);
+  CHECK(most_stacks <= LastSamples::most_stacks + 1);
+  CHECK(most_threads <= LastSamples::most_threads + 1);
+}
+
+TEST_CASE("tables that sleepers fill have room for as many again", "[unit]") {
+  EventTables tables;
+  LastSamples last(tables);
+  for (std::size_t i = 0; i < 3 * LastSamples::most_stacks; ++i)
+    (void)sample_in(tables, std::to_string(i), Sample::State::running);
+  CHECK(last.tables_are_full());
+  CHECK_FALSE(LastSamples(tables).tables_are_full());
 }
 
 }  // namespace luaspy
