@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 
+import agent
 import alloc
 import heap
 import others
@@ -27,6 +28,7 @@ SECTIONS = {
     "memory": recording.measure_memory,
     "heap": heap.measure,
     "alloc": alloc.measure,
+    "agent": agent.measure,
     "others": others.measure,
 }
 
