@@ -1,29 +1,43 @@
 #include "agent/agent.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <charconv>
 #include <chrono>
-#include <map>
+#include <filesystem>
 #include <memory>
 #include <random>
 
+#include "agent/agent_text.h"
+#include "agent/control.h"
+#include "agent/flight_recorder.h"
+#include "agent/heartbeat.h"
+#include "agent/known_programs.h"
 #include "agent/rate_budget.h"
 #include "agent/service_facts.h"
+#include "agent/sinks.h"
+#include "agent/snapshots.h"
+#include "agent/tally.h"
+#include "agent/trigger.h"
 #include "agent/window.h"
 #include "attach/proc_files.h"
 #include "attach/program_name.h"
 #include "base/say.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "profile/amount_text.h"
 #include "ps/lua_processes.h"
+#include "sampling/probe_turns.h"
 #include "sampling/process_tree.h"
 #include "sampling/sampling_loop.h"
 #include "sending/outbox.h"
 #include "system/page_server.h"
 #include "system/signals.h"
+#include "system/standard_output.h"
+#include "system/written_file.h"
 
 namespace luaspy {
 namespace {
@@ -34,36 +48,159 @@ bool has_one_of(const std::string& text, const std::vector<std::string>& parts) 
   return std::ranges::any_of(parts, [&](const std::string& part) { return text.find(part) != std::string::npos; });
 }
 
+Result<int> print_answer(const AgentOptions& options, const std::string& request) {
+  const Result<std::string> answer = ask_agent(options.socket, request);
+  if (!answer) return answer.error();
+  fmt::print("{}", *answer);
+  if (const Result<void> written = system::flush_standard_output("the answer"); !written) return written.error();
+  return 0;
+}
+
 class Agent {
  public:
-  Agent(const AgentOptions& options, Connection connection)
+  Agent(const AgentOptions& options, std::optional<Connection> connection)
       : options_(options),
-        to_(std::move(connection.to)),
-        attributes_(std::move(connection.attributes)),
         random_(std::random_device{}()),
-        outbox_(std::move(connection.client), static_cast<std::size_t>(options.buffer_mb * (1 << 20)), random_(),
-                [](const std::string& text) { say("luaspy agent: {}\n", text); }),
         tree_(ProcessTree::of_host(sampler_options(options), [this](pid_t pid) { return wants(pid); })),
         budget_(options.rate, options.max_cpu / 100) {
+    if (connection) {
+      to_ = std::move(connection->to);
+      attributes_ = std::move(connection->attributes);
+      outbox_ = std::make_unique<Outbox>(std::move(connection->client),
+                                         static_cast<std::size_t>(options.buffer_mb * mebibyte), random_(),
+                                         [](const std::string& text) { say("luaspy agent: {}\n", text); });
+    }
     attributes_.emplace_back("host.name", system::host_name());
+    if (options.keep > 0) keep_past();
+  }
+
+  // An Error: it cannot listen where it was told to.
+  Result<void> listen() {
+    std::vector<system::RequestServer::Door> doors;
+    if (const Result<void> done = listen_for_commands(doors); !done) return done.error();
+    if (const Result<void> done = listen_for_metrics(doors); !done) return done.error();
+    if (!doors.empty()) control_ = std::make_unique<Control>(std::move(doors));
+    return {};
   }
 
   void run() {
-    say("luaspy agent: sampling the Lua programs of this host at {:g} Hz, to {}\n", options_.rate, to_.url);
+    say("luaspy agent: sampling the Lua programs of this host at {:g} Hz{}{}\n", options_.rate,
+        outbox_ != nullptr ? fmt::format(", to {}", to_.url) : "",
+        recorder_ != nullptr ? fmt::format(", the last {:g} s are kept", options_.keep) : "");
+    system::notify_service_manager("READY=1\nSTATUS=Sampling");
     // Many agents that were started at once do not send at once.
     double seconds = options_.every * std::uniform_real_distribution<double>(0.2, 1)(random_);
     while (system::end_requested() == 0) {
       record(seconds);
       seconds = options_.every;
     }
+    system::notify_service_manager("STOPPING=1");
+    control_ = nullptr;
+    if (!socket_.empty()) (void)std::filesystem::remove(socket_);
+    if (outbox_ != nullptr) finish_sending();
+  }
+
+ private:
+  using Doors = std::vector<system::RequestServer::Door>;
+
+  Result<void> listen_for_commands(Doors& doors) {
+    std::string path = options_.socket.empty() ? default_socket() : options_.socket;
+    if (path.empty()) return {};
+    std::error_code unused;
+    if (options_.socket.empty()) std::filesystem::create_directory(std::filesystem::path(path).parent_path(), unused);
+    Result<FileDescriptor> listens = system::listen_at(path);
+    if (!listens && !options_.socket.empty()) return listens.error();
+    if (!listens) {
+      say("luaspy agent: {} Nobody can ask it for anything; --socket PATH names another place.\n",
+          listens.error().text);
+      return {};
+    }
+    socket_ = std::move(path);
+    doors.push_back({std::move(*listens), "\n", [this](const std::string& request) { return answer(request); }, true});
+    return {};
+  }
+
+  Result<void> listen_for_metrics(Doors& doors) {
+    if (options_.metrics.empty()) return {};
+    const Result<ListenAddress> address = parse_address(options_.metrics);
+    if (!address) return address.error();
+    Result<FileDescriptor> listens = system::listen_on(address->host, address->port);
+    if (!listens) return listens.error();
+    say("luaspy agent: metrics are at http://{}:{}/metrics\n", address->host, system::port_of(*listens));
+    doors.push_back({std::move(*listens), "\r\n\r\n",
+                     [this](const std::string& request) { return http_answer(request, state()); }});
+    return {};
+  }
+
+  void finish_sending() {
     constexpr std::chrono::seconds patience{3};
-    outbox_.finish(patience);
-    const OutboxCounts counts = outbox_.counts();
+    outbox_->finish(patience);
+    const OutboxCounts counts = outbox_->counts();
     say("luaspy agent: {} sent, {:.1f} kB; {} refused, {} dropped, {} not sent\n", count_of(counts.sent, "message"),
         static_cast<double>(counts.sent_bytes) / 1e3, counts.refused, counts.dropped, counts.waiting);
   }
 
- private:
+  void keep_past() {
+    const auto kept = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.keep));
+    recorder_ = std::make_unique<FlightRecorder>(tree_.tables(), recorder_options(kept));
+    snapshots_ = std::make_unique<Snapshots>(*recorder_, SnapshotFolder{options_.snapshots});
+    std::vector<Trigger> triggers;
+    for (const std::string& text : options_.when)
+      triggers.push_back(parse_trigger(text).value());  // cli has checked it
+    if (triggers.empty()) return;
+    // Sooner, a snapshot would show the same once more.
+    const Clock::duration hold_off = std::max<Clock::duration>(kept, std::chrono::minutes(1));
+    const auto act = [this](int pid, const std::string& why) { return snapshots_->begin(pid, why); };
+    const auto cpu_time = [](int pid) {
+      const std::optional<ProcessCpuTime> used = cpu_time_of(pid);
+      return used ? std::optional(used->ns) : std::nullopt;
+    };
+    triggers_ = std::make_unique<TriggerWatch>(tree_.tables(), std::move(triggers), hold_off, act, cpu_time);
+  }
+
+  FlightRecorder::Options recorder_options(Clock::duration kept) {
+    FlightRecorder::Options options;
+    options.keeps = kept;
+    options.most_bytes = static_cast<std::size_t>(options_.keep_mb * mebibyte);
+    options.describe = [this](const KeptPart::Key& key, Metadata& about) {
+      programs_.describe(key, about);
+      about.rate = budget_.rate();
+      about.max_stopped = options_.max_stopped;
+    };
+    return options;
+  }
+
+  // In the thread of control_.
+  std::string answer(const std::string& request) {
+    constexpr std::string_view snapshot = "snapshot ";
+    if (request.starts_with(snapshot)) return answer_of(take_snapshot(request.substr(snapshot.size())));
+    if (request == "status") return answer_of(status_text(state()));
+    return answer_of(Error{Cause::usage, "This agent does not know that."});
+  }
+
+  // May be called by any thread.
+  AgentState state() const {
+    AgentState state;
+    state.sums = tally_.sums();
+    state.rate = rate_, state.wanted_rate = options_.rate;
+    state.cpu = cpu_, state.most_cpu = options_.max_cpu / 100;
+    if (const std::optional<ProcessCpuTime> used = cpu_time_of(::getpid())) state.cpu_ns = used->ns;
+    state.to = to_.url;
+    if (outbox_ != nullptr) state.outbox = outbox_->counts();
+    if (recorder_ != nullptr) state.kept = recorder_->size(), state.snapshots = snapshots_->files();
+    return state;
+  }
+
+  Result<std::string> take_snapshot(const std::string& process) {
+    int pid = 0;
+    (void)std::from_chars(process.data(), process.data() + process.size(), pid);
+    if (recorder_ == nullptr)
+      return Error{Cause::usage, "This agent keeps nothing: start it with --keep 10m --snapshots FOLDER."};
+    const Result<std::vector<std::string>> paths = snapshots_->write(pid);
+    if (!paths) return paths.error();
+    return fmt::format("{}\n", fmt::join(*paths, "\n"));
+  }
+
   static SamplerOptions sampler_options(const AgentOptions& options) {
     SamplerOptions sampler;
     sampler.idle = options.idle;
@@ -78,6 +215,10 @@ class Agent {
 
   void record(double seconds) {
     Window window(tree_.tables());
+    std::vector<SampleSink*> all = {&window, &tally_, &heartbeat_};
+    if (recorder_ != nullptr) all.push_back(recorder_.get());
+    if (triggers_ != nullptr) all.push_back(triggers_.get());
+    Sinks sinks(all);
     LoopCounts counts;
     LoopOptions loop;
     loop.rate = budget_.rate();
@@ -88,10 +229,17 @@ class Agent {
     const std::int64_t started = std::chrono::duration_cast<std::chrono::seconds>(
                                      std::chrono::system_clock::now().time_since_epoch())
                                      .count();
-    run_loop(tree_, loop, window, counts);
+    SamplingLoop sampling(tree_, loop, sinks, counts);
+    if (recorder_ != nullptr) recorder_->begin(sampling.start());
+    if (triggers_ != nullptr) triggers_->begin(sampling.start());
+    (void)run_probes(tree_, {&sampling}, Clock::time_point::max());
     report_losses(window);
-    report_changes();  // of those that were found meanwhile, too
-    send(window, loop.rate, started, counts.duration_ns);
+    programs_.update(tree_);
+    tally_.set_programs(programs_.all());
+    system::notify_service_manager(
+        fmt::format("STATUS=Sampling {} Lua programs at {:.3g} Hz", programs_.all().size(), budget_.rate()));
+    if (recorder_ != nullptr) describe_kept();
+    if (outbox_ != nullptr) send(window, loop.rate, started, counts.duration_ns);
     keep_budget(system::to_ns(Clock::now() - began));
   }
 
@@ -111,19 +259,24 @@ class Agent {
       each.known = attributes_of(facts_of(of.pid), base_name(profile.about.executable));
       each.known.insert(each.known.begin(), attributes_.begin(), attributes_.end());  // what the user says comes first
     }
-    for (HttpRequest& request : requests_for(to_, known)) outbox_.add(std::move(request));
+    for (HttpRequest& request : requests_for(to_, known)) outbox_->add(std::move(request));
   }
 
-  // A process that has ended is known by what it was last time.
   Metadata about(const Window::Of& of) const {
-    Metadata about;
-    about.luaspy = version;
-    about.pid = of.pid;
-    about.command = of.command;
-    const auto known = known_.find(of.pid);
-    about.executable = known != known_.end() ? known->second.executable : of.command.substr(0, of.command.find(' '));
-    if (known != known_.end()) about.luas = known->second.luas;
+    Metadata about = about_program(of.pid, of.command);
+    programs_.describe({of.pid, of.program}, about);
     return about;
+  }
+
+  // Memory, or that there is enough of it again, is said when it begins.
+  void describe_kept() {
+    recorder_->describe();
+    const FlightRecorder::Size size = recorder_->size();
+    if (std::exchange(keeps_less_, size.is_full) == size.is_full) return;
+    if (size.is_full)
+      say("luaspy agent: {:g} MiB hold the last {:.0f} s, not {:g}: --keep-memory\n", options_.keep_mb,
+          std::chrono::duration<double>(size.time).count(), options_.keep);
+    else say("luaspy agent: the last {:g} s have room again\n", options_.keep);
   }
 
   // Samples that are missing are not told by those that are there: said when it begins, and when it is over.
@@ -138,64 +291,60 @@ class Agent {
     loses_ = loses;
   }
 
-  // Which programs have come and gone.
-  void report_changes() {
-    std::map<pid_t, Known> now;
-    for (const auto& session : tree_.sessions()) {
-      const pid_t pid = session->pid();
-      Known& known = now[pid];
-      known.executable = program_of(pid);
-      if (const auto before = known_.find(pid); before != known_.end() && !known.executable.starts_with('/'))
-        known.executable = before->second.executable;  // it ends just now
-      for (const LuaImage& image : session->sampler().reader().images()) known.luas.push_back(image.name());
-      const auto before = known_.find(pid);
-      if (before == known_.end() || before->second.executable != now[pid].executable)
-        say("luaspy agent: samples process {} ({})\n", pid, printable(session->command(), most_shown_of_command));
-    }
-    for (const auto& [pid, known] : known_) {
-      if (!now.contains(pid))
-        say("luaspy agent: process {} ({}) has ended\n", pid, printable(base_name(known.executable)));
-    }
-    known_ = std::move(now);
-  }
-
   void keep_budget(std::int64_t passed_ns) {
     const std::optional<ProcessCpuTime> used = cpu_time_of(::getpid());
     if (!used || passed_ns <= 0) return;
     const std::int64_t ns = used->ns - std::exchange(cpu_ns_, used->ns);
     const double before = budget_.rate();
+    cpu_ = static_cast<double>(ns) / static_cast<double>(passed_ns);
     if (is_first_) is_first_ = false;  // it reads symbols and finds Luas: once
-    else budget_.add(static_cast<double>(ns) / static_cast<double>(passed_ns));
+    else budget_.add(cpu_);
+    rate_ = budget_.rate();
     if (budget_.rate() != before)
-      say("luaspy agent: {:.1f} Hz from now on: luaspy took {:.1f} % of a CPU\n", budget_.rate(),
-          100 * static_cast<double>(ns) / static_cast<double>(passed_ns));
+      say("luaspy agent: {:.1f} Hz from now on: luaspy took {:.1f} % of a CPU\n", budget_.rate(), 100 * cpu_);
   }
 
-  static constexpr std::size_t most_shown_of_command = 80;
-  struct Known {
-    std::string executable;
-    std::vector<std::string> luas;  // "Lua 5.4.6", "LuaJIT 2.1.0-beta3"
-  };
+  static constexpr double mebibyte = 1 << 20;
 
   const AgentOptions& options_;
-  const Destination to_;
+  Destination to_;
   OtlpAttributes attributes_;
   std::mt19937_64 random_;
-  Outbox outbox_;
+  std::unique_ptr<Outbox> outbox_;  // nullptr: nothing is sent
   ProcessTree tree_;
   RateBudget budget_;
   std::int64_t cpu_ns_ = 0;
-  bool is_first_ = true, loses_ = false;
-  std::map<pid_t, Known> known_;
+  bool is_first_ = true, loses_ = false, keeps_less_ = false;
+  KnownPrograms programs_;
+  Tally tally_{tree_.tables()};
+  Heartbeat heartbeat_;
+  std::atomic<double> rate_ = budget_.rate(), cpu_ = 0;  // as of the last window; cpu_: share of one CPU
+  std::unique_ptr<FlightRecorder> recorder_;             // nullptr: nothing is kept
+  std::unique_ptr<Snapshots> snapshots_;                 // of recorder_
+  std::unique_ptr<TriggerWatch> triggers_;               // nullptr: there are none
+  std::string socket_;                                   // where it listens; "": nowhere
+  std::unique_ptr<Control> control_;
 };
 
 }  // namespace
 
 Result<int> agent(const AgentOptions& options) {
-  Result<Connection> connection = prepare_connection(options.engine);
-  if (!connection) return connection.error();
+  if (options.status) return print_answer(options, "status");
+  if (options.snapshot) return print_answer(options, fmt::format("snapshot {}", *options.snapshot));
+  std::error_code unused;
+  if (options.keep > 0 && !std::filesystem::is_directory(options.snapshots, unused))
+    return Error{Cause::output, fmt::format("{} is no folder: --snapshots.", printable(options.snapshots))};
+  std::optional<Connection> connection;
+  if (!options.engine.to.empty()) {
+    Result<Connection> prepared = prepare_connection(options.engine);
+    if (!prepared) return prepared.error();
+    connection = std::move(*prepared);
+  }
   system::watch_signals();
-  Agent(options, std::move(*connection)).run();
+  system::make_files_private();
+  Agent agent(options, std::move(connection));
+  if (const Result<void> listens = agent.listen(); !listens) return listens.error();
+  agent.run();
   return 0;
 }
 

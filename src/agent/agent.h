@@ -1,6 +1,7 @@
 #pragma once
 // `luaspy agent`: samples every Lua program of a host, always, and sends the profiles to an engine.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 namespace luaspy {
 
 struct AgentOptions {
+  std::string config;  // the file that has others of these; cli reads it
   EngineOptions engine;
   double rate = 19;                   // Hz; not a divisor of what programs do in a rhythm
   double every = 15;                  // s, between two batches
@@ -19,10 +21,18 @@ struct AgentOptions {
   std::vector<std::string> names;     // only processes whose name or command line has one of these; empty: all
   std::vector<std::string> excluded;  // and none of these
   double buffer_mb = 64;              // of what waits for an engine that is away
+  double keep = 0;                    // s, of the past, that snapshots show; 0: nothing is kept
+  double keep_mb = 16;                // MiB for it
+  std::string snapshots;              // the folder for them
+  std::vector<std::string> when;      // triggers: when to write one unasked (trigger.h)
+  std::string socket;                 // where it listens, or the running one that is asked; "": default_socket()
+  std::string metrics;                // where Prometheus finds its numbers (control.h, parse_address()); "": nowhere
+  bool status = false;                // do not run: ask the one that runs how it is
+  std::optional<int> snapshot;        // do not run: ask the one that runs for a snapshot of this process; 0: of all
 };
 
-// Until a signal asks to end. Names of functions, their files and lines leave this machine; values and the text of Lua
-// files do not. Returns the exit status.
+// Until a signal asks to end. engine.to may be "": nothing is sent. Names of functions, their files and lines leave
+// this machine; values and the text of Lua files do not. Returns the exit status.
 Result<int> agent(const AgentOptions& options);
 
 }  // namespace luaspy

@@ -24,7 +24,7 @@ void Window::tables_renewed() {
   for (auto& [key, building] : building_) {
     auto profile = std::make_unique<Profile>(std::move(building.builder->profile()));
     profile->resolve_names();
-    finished_.push_back({key.first, building.command, std::move(profile)});
+    finished_.push_back({key.first, key.second, building.command, std::move(profile)});
   }
   building_.clear();
 }

@@ -26,6 +26,7 @@ class Window : public SampleSink {
 
   struct Of {
     int pid = 0;
+    std::uint64_t program = 0;  // ThreadKey::program
     std::string command;
     std::unique_ptr<Profile> profile;  // with its names and without its metadata
   };

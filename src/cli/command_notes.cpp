@@ -133,6 +133,8 @@ const char* const agent_notes =
     "\n"
     "Examples:\n"
     "  luaspy agent --to http://collector:4318 --attribute deployment.environment=prod\n"
-    "  luaspy agent --to http://collector:4318 --name nginx --name redis --rate 9";
+    "  luaspy agent --to http://collector:4318 --name nginx --name redis --rate 9\n"
+    "  luaspy agent --keep 10m --snapshots /var/tmp --when 'cpu > 90'\n"
+    "  luaspy agent --snapshot 1234";
 
 }  // namespace luaspy

@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "cli/command_notes.h"
 #include "cli/commands.h"
+#include "cli/configuration.h"
 #include "cli/help_layout.h"
 #include "cli/wrong_usage.h"
 
@@ -51,11 +52,16 @@ bool lacks_target(const Options& options) {
       return lacks(options.doctor.target, "");
     case Options::Command::jit:
       return lacks(options.jit.target, or_command);
+    case Options::Command::agent:
+      if (!options.agent.engine.to.empty() || options.agent.keep > 0 || options.agent.snapshot || options.agent.status)
+        return false;
+      fmt::print(stderr,
+                 "luaspy: say where profiles go: --to URL, or --keep 10m --snapshots FOLDER to keep them here\n");
+      return true;
     case Options::Command::report:
     case Options::Command::ps:
     case Options::Command::view:
     case Options::Command::push:
-    case Options::Command::agent:
     case Options::Command::completion:
     case Options::Command::manual:
       break;
@@ -113,8 +119,14 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   Options options;
   CLI::App app(about, "luaspy");
   add_commands(app, options);
-  const std::vector<std::string> words = meant_words(app, {argv + std::min(argc, 1), argv + argc});
-  if (const std::string wrong = explain_wrong_option(app, words); !wrong.empty()) {
+  std::vector<std::string> words = meant_words(app, {argv + std::min(argc, 1), argv + argc});
+  std::string wrong = explain_wrong_option(app, words);
+  if (wrong.empty()) {
+    Result<std::vector<std::string>> all = with_configuration(app, words);
+    if (all) words = std::move(*all);
+    else wrong = all.error().text;
+  }
+  if (!wrong.empty()) {
     fmt::print(stderr, "luaspy: {}\n", wrong);
     exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;

@@ -97,7 +97,7 @@ class Place:
         self.programs = []
         self.targets = targets
         (folder / "bin").mkdir()
-        self.environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "100", "LINES": "40", "DISPLAY": ":9"}
+        self.environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "100", "LINES": "40", "DISPLAY": ":9", "XDG_RUNTIME_DIR": str(folder)}
         engines = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Engines)
         threading.Thread(target=engines.serve_forever, daemon=True).start()
         self.environment = {**self.environment, "http_proxy": f"http://127.0.0.1:{engines.server_address[1]}", "no_proxy": ""}
@@ -129,12 +129,23 @@ class Place:
         program = self.start([*target(self.targets, LUA), "my.lua", "for ever"])
         if program.pid != PID:
             raise SystemExit(f"commands: the program is {program.pid}, not {PID}")
+        if any("--snapshot " in line for line in lines):
+            self.start_agent()
         if any("nginx" in line for line in lines):
             self.start_nginx()
         if any("redis" in line for line in lines):
             self.start_redis()
         if any("nvim" in line for line in lines):
             self.start_neovim()
+
+    def start_agent(self):
+        """That which the lines ask for snapshots, once it has samples."""
+        (self.folder / "kept").mkdir()
+        self.programs.append(subprocess.Popen(["luaspy", "agent", "--keep", "1m", "--snapshots", "kept"], cwd=self.folder, env=self.environment, stderr=subprocess.DEVNULL))
+        end = time.monotonic() + LIMIT
+        while subprocess.run(["luaspy", "agent", "--snapshot", str(PID)], cwd=self.folder, env=self.environment, check=False, capture_output=True).returncode != 0:
+            if time.monotonic() > end:
+                raise SystemExit("commands: the agent has no samples")
 
     def start_nginx(self):
         nginx = target(self.targets, NGINX)

@@ -21,7 +21,7 @@ EVERY = 1
 
 class Program:
     def __init__(self, lua, script, **environment):
-        self.process = subprocess.Popen([*lua, script], stdout=subprocess.PIPE, env=os.environ | environment)
+        self.process = subprocess.Popen([*lua, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | environment)
         assert self.process.stdout.readline() == b"READY\n"
 
     def end(self):
@@ -164,4 +164,5 @@ def main():
             print(errors.read_text())
 
 
-main()
+if __name__ == "__main__":
+    main()
