@@ -94,9 +94,19 @@ void JitWatcher::look() {
   has_looked_ = true;
 }
 
-// lj_trace.c, lj_trace_flushall: nothing else takes entries out of the ring of penalties.
+// lj_trace.c, lj_trace_flushall: nothing else takes entries out of the ring of penalties, begins with the first number
+// again, or gives memory of machine code back; but for lua_close().
+bool JitWatcher::is_flushed(const JitInstant& now) const {
+  if (now.penalties.size() < penalties_.size()) return true;
+  const std::optional<JitInstant>& last = knowledge_.last;
+  if (!last) return false;
+  const bool is_freed = (now.free_slot == 0 && last->free_slot != 0) ||
+                        (now.has_machine_code && now.machine_code < last->machine_code);
+  return is_freed && reader_->is_on() == true;
+}
+
 void JitWatcher::see_flush(const JitInstant& now) {
-  if (now.penalties.size() >= penalties_.size()) return;
+  if (!is_flushed(now)) return;
   ++knowledge_.flushes;
   add_event({.kind = JitEvent::Kind::flush});
   penalties_.clear();

@@ -37,6 +37,7 @@ class JitWatcher {
   std::optional<JitInstant> stable(std::optional<JitInstant> now) const;
   CodePlace place_of(Address instruction);
   void add_event(JitEvent event);
+  bool is_flushed(const JitInstant& now) const;
   void see_flush(const JitInstant& now);
   void see_penalties(const JitInstant& now);
   void see_failed(const JitPenalty& penalty, JitAttempts& attempts, const JitInstant& now, bool is_first);
