@@ -8,6 +8,7 @@
 
 #include "base/say.h"
 #include "base/text.h"
+#include "output/print_text.h"
 #include "profile/recorded.h"
 #include "report/read_recordings.h"
 #include "sending/delivery.h"
@@ -62,9 +63,9 @@ class Pushing {
         return Error{delivered.error().cause, fmt::format("{}{} was not sent. {}", part, path, delivered.error().text)};
       sent += requests[i].body.size();
     }
-    fmt::print("{}: {} samples, {:.1f} kB sent to {}{}\n", path, profile->samples(), static_cast<double>(sent) / 1e3,
-               to_.url, requests.size() > 1 ? fmt::format(" in {} parts", requests.size()) : "");
-    return {};
+    return print_text(fmt::format("{}: {} samples, {:.1f} kB sent to {}{}\n", path, profile->samples(),
+                                  static_cast<double>(sent) / 1e3, to_.url,
+                                  requests.size() > 1 ? fmt::format(" in {} parts", requests.size()) : ""));
   }
 
  private:

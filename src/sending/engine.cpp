@@ -66,6 +66,17 @@ std::string label_value(std::string_view value) {
 // A number of a process makes a series for each process that ever was.
 bool is_label(std::string_view name) { return name != service_name && name != "process.pid"; }
 
+// Names and values, each name once: of two with one name, the first counts, as in OTLP.
+OtlpAttributes labels_of(const OtlpAttributes& known) {
+  OtlpAttributes labels;
+  for (const auto& [name, value] : known) {
+    const std::string label = label_name(name);
+    const bool there = std::ranges::any_of(labels, [&](const auto& each) { return each.first == label; });
+    if (is_label(name) && !there) labels.emplace_back(label, value);
+  }
+  return labels;
+}
+
 std::string service_of(const OtlpAttributes& known) {
   const auto found = std::ranges::find(known, service_name,
                                        [](const auto& each) { return std::string_view(each.first); });
@@ -157,10 +168,8 @@ Verdict verdict_of_parca(const HttpAnswer& answer) {
 HttpRequest pyroscope_request(const Destination& to, const Profile& profile, std::string pprof,
                               const OtlpAttributes& known) {
   std::string labels;
-  for (const auto& [name, value] : known) {
-    if (is_label(name))
-      labels += fmt::format("{}{}={}", labels.empty() ? "" : ",", label_name(name), label_value(value));
-  }
+  for (const auto& [name, value] : labels_of(known))
+    labels += fmt::format("{}{}={}", labels.empty() ? "" : ",", name, label_value(value));
   constexpr std::int64_t second = 1'000'000'000;
   const std::int64_t from = profile.about.started_s;
   const std::int64_t until = from + std::max<std::int64_t>((profile.about.duration_ns + second - 1) / second, 1);
@@ -183,9 +192,7 @@ HttpRequest parca_request(const Destination& to, std::string_view pprof, const O
   };
   add_label("__name__", "luaspy");
   add_label("service_name", printable(service_of(known)));
-  for (const auto& [name, value] : known) {
-    if (is_label(name)) add_label(label_name(name), printable(value));
-  }
+  for (const auto& [name, value] : labels_of(known)) add_label(name, printable(value));
   sample.add(1, pprof);
   series.add(1, labels);
   series.add(2, sample);

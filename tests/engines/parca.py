@@ -51,6 +51,7 @@ def main():
             assert status == 0, said
             expected = engines.folded(engines.report(luaspy, recording, "folded")).total()
             selector = '{service_name="shop",host_name="web1"}'
+            engines.until(lambda: total(url, "luaspy:samples:count:time:nanoseconds", selector), "Parca shows nothing")
             samples, ns = (total(url, kind, selector) for kind in ("luaspy:samples:count:time:nanoseconds", "luaspy:time:nanoseconds:time:nanoseconds"))
             assert samples == expected and 0.7 < ns / (2_000_000 * expected) < 1.3, (samples, ns, expected)
             status, said = push(luaspy, url, recording, "--attribute", "1a=b")

@@ -56,6 +56,15 @@ TEST_CASE("what is too large for one message of an engine is sent in parts", "[u
   CHECK(requests_of(Engine::pyroscope, many_stacks(100, 2)).size() == 1);
 }
 
+TEST_CASE("a label is there once, with the value that the user gives it", "[unit]") {
+  const Profile profile = many_stacks(1, 2);
+  const KnownProfile known = {&profile, {{"host.name", "web1"}, {"host_name", "web2"}, {"host.name", "web3"}}};
+  const std::string url = requests_for({Engine::pyroscope, "http://engine", {}}, {&known, 1}).front().url;
+  CHECK(url.find("web1") != std::string::npos);
+  CHECK(url.find("web2") == std::string::npos);
+  CHECK(url.find("web3") == std::string::npos);
+}
+
 TEST_CASE("messages that are made at once begin at different times", "[unit]") {
   const Profile one = many_stacks(1, 2), other = many_stacks(1, 2);
   const std::vector<KnownProfile> workers = {{&one, {{"service.name", "shop"}}}, {&other, {{"service.name", "shop"}}}};
