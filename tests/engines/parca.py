@@ -51,13 +51,13 @@ def main():
             assert status == 0, said
             expected = engines.folded(engines.report(luaspy, recording, "folded")).total()
             selector = '{service_name="shop",host_name="web1"}'
-            engines.until(lambda: total(url, "luaspy:samples:count:time:nanoseconds", selector), "Parca shows nothing")
-            samples, ns = (total(url, kind, selector) for kind in ("luaspy:samples:count:time:nanoseconds", "luaspy:time:nanoseconds:time:nanoseconds"))
+            engines.until(lambda: total(url, "luaspy:samples:count:time:nanoseconds:delta", selector), "Parca shows nothing")
+            samples, ns = (total(url, kind, selector) for kind in ("luaspy:samples:count:time:nanoseconds:delta", "luaspy:time:nanoseconds:time:nanoseconds:delta"))
             assert samples == expected and 0.7 < ns / (2_000_000 * expected) < 1.3, (samples, ns, expected)
             status, said = push(luaspy, url, recording, "--attribute", "1a=b")
             assert status == 8 and "invalid label name: 1a" in said, said
             status, said = push(luaspy, url + "/api/profiles/writeraw", recording)
-            assert status == 8 and "answered 200" in said and "the path may be wrong" in said, said
+            assert status == 8 and "answered 200" in said and "unknown service profiles" in said, said
         print(f"{samples} samples, {ns / 1e9:.2f} s: Parca has what luaspy has; what it refuses is said")
 
 
