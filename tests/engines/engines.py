@@ -148,7 +148,7 @@ def redis(targets, folder):
 
 def nginx(targets, folder):
     """One process; a timer's coroutine is always at work."""
-    return Program([*command_of(targets, "nginx"), "-p", folder], folder / "nginx.log").said("READY")
+    return Program([*command_of(targets, "nginx"), "-p", folder], folder / "nginx.log", cwd=folder).said("READY")
 
 
 def pyroscope(work, folder, port):
