@@ -67,6 +67,10 @@ void add_processes(Metrics& metrics, const std::vector<Tally::Of>& processes) {
   for (const Tally::Of& each : processes) metrics.value(each.samples, labels(each));
   metrics.family("luaspy_process_lost_samples_total", "counter", "Samples of a process that were lost.");
   for (const Tally::Of& each : processes) metrics.value(each.lost, labels(each));
+  metrics.family("luaspy_process_lua_heap_bytes", "gauge", "Lua heaps of a process that were used in the last minute.");
+  for (const Tally::Of& each : processes) metrics.value(each.heap_bytes, labels(each));
+  metrics.family("luaspy_process_lua_collections_total", "counter", "Rounds of the collectors of a process, at least.");
+  for (const Tally::Of& each : processes) metrics.value(each.collections, labels(each));
   metrics.family("luaspy_process_stopped_seconds_total", "counter", "How long threads of a process stood still.");
   for (const Tally::Of& each : processes) metrics.value(seconds_of(each.stopped_ns), labels(each));
 }
@@ -94,9 +98,9 @@ std::string status_text(const AgentState& state) {
                         static_cast<double>(state.kept->bytes) / mebibyte, state.kept->is_full ? ", which is full" : "",
                         count_of(state.snapshots, "snapshot"));
   for (const Tally::Of& each : sums.processes)
-    text += fmt::format("{:>8}  {}  {}{} lost; stood still {:.1f} ms  {}\n", each.pid, each.name,
-                        count_of(each.samples, "sample") + ", ", each.lost, static_cast<double>(each.stopped_ns) / 1e6,
-                        each.luas);
+    text += fmt::format("{:>8}  {}  {}, {} lost; stood still {:.1f} ms; Lua heap {:.1f} MiB  {}\n", each.pid, each.name,
+                        count_of(each.samples, "sample"), each.lost, static_cast<double>(each.stopped_ns) / 1e6,
+                        static_cast<double>(each.heap_bytes) / mebibyte, each.luas);
   return text;
 }
 

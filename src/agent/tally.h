@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/known_programs.h"
+#include "agent/recent_heaps.h"
 #include "events/event_tables.h"
 #include "sampling/sample_sink.h"
 
@@ -20,6 +21,7 @@ class Tally : public SampleSink {
     int pid = 0;
     std::string name, luas;  // of its program; "Lua 5.4.6, LuaJIT 2.1.0-beta3"
     std::int64_t samples = 0, lost = 0, stopped_ns = 0;
+    std::int64_t heap_bytes = 0, collections = 0;  // of its Luas: RecentHeaps
   };
   struct Sums {
     std::vector<Of> processes;                           // those that are sampled, by pid
@@ -41,7 +43,11 @@ class Tally : public SampleSink {
  private:
   const EventTables& tables_;
   mutable std::mutex lock_;  // of what follows
-  std::map<KnownPrograms::Key, Of> programs_;
+  struct Program {
+    Of of;
+    RecentHeaps heaps;
+  };
+  mutable std::map<KnownPrograms::Key, Program> programs_;
   Sums sums_;  // without processes
 };
 

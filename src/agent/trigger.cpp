@@ -14,9 +14,8 @@ namespace {
 using system::Clock;
 using namespace std::chrono_literals;
 
-constexpr Clock::duration cpu_time_span = 5s;    // over which CPU time is measured
-constexpr Clock::duration heap_time_span = 60s;  // a state that has not run for longer may be closed
-constexpr Clock::duration longest_gap = 3s;      // between two samples of a thread that is stuck
+constexpr Clock::duration cpu_time_span = 5s;  // over which CPU time is measured
+constexpr Clock::duration longest_gap = 3s;    // between two samples of a thread that is stuck
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ');
@@ -111,7 +110,7 @@ void TriggerWatch::add(ThreadId thread, const Tick& tick, const Sample& sample) 
   const Time at = start_ + std::chrono::nanoseconds(tick.at_ns);
   Process& process = processes_[tables_.threads[thread].pid];
   process.seen = at;
-  for (const HeapReading& heap : sample.heaps) process.heaps[heap.G] = {heap.bytes, at};
+  process.heaps.add(sample.heaps, at);
   if (!watches_functions_) return;
   if (sample.state == Sample::State::running) watch_functions(thread, at, sample.stack);
   else if (sample.state == Sample::State::sleeping) threads_.erase(thread);
@@ -132,12 +131,8 @@ std::optional<double> TriggerWatch::value_of(const Trigger& trigger, Process& pr
       const auto& [last, until] = process.cpu.back();
       return 100 * static_cast<double>(until - from) / static_cast<double>(system::to_ns(last - first));
     }
-    case Trigger::Kind::heap: {
-      std::erase_if(process.heaps, [&](const auto& each) { return now - each.second.seen > heap_time_span; });
-      double bytes = 0;
-      for (const auto& [G, heap] : process.heaps) bytes += static_cast<double>(heap.bytes);
-      return bytes;
-    }
+    case Trigger::Kind::heap:
+      return static_cast<double>(process.heaps.bytes(now));
     case Trigger::Kind::looks_stuck:
       return process.stuck_s;
   }
@@ -164,7 +159,7 @@ void TriggerWatch::test(Time now) {
     }
     process.stuck_s = 0;
   }
-  const Clock::duration remembered = std::max<Clock::duration>(hold_off_, heap_time_span);
+  const Clock::duration remembered = std::max<Clock::duration>(hold_off_, RecentHeaps::remembered);
   std::erase_if(processes_, [&](const auto& each) { return now - each.second.seen > remembered; });
   std::erase_if(threads_, [&](const auto& each) { return now - each.second.seen > longest_gap; });
 }

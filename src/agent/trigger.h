@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/recent_heaps.h"
 #include "base/result.h"
 #include "events/event_tables.h"
 #include "sampling/sample_sink.h"
@@ -55,12 +56,8 @@ class TriggerWatch : public SampleSink {
 
  private:
   using Time = system::Clock::time_point;
-  struct Heap {
-    std::int64_t bytes = 0;
-    Time seen{};
-  };
   struct Process {
-    std::map<Address, Heap> heaps;                  // by global_State
+    RecentHeaps heaps;
     std::deque<std::pair<Time, std::int64_t>> cpu;  // its clock, once a second
     Time seen{};
     std::optional<Time> acted;

@@ -30,8 +30,7 @@ CpuSamplers::CpuSamplers(CpuSamplerOptions options, double max_stopped, bool alw
       samplers_(usable_.size()),
       watchdog_(watchdog),
       left_alone_(usable_.size()),
-      budget_(max_stopped / 100),
-      start_(options_.grid.time_of(0)) {
+      gate_(max_stopped / 100, options_.grid.time_of(0)) {
   const Urgency chosen = urgency_of(0);  // by the user, for all of luaspy
   own_priority_ = chosen.is_ordinary() ? std::min(watchdog.highest_priority(), 1) : chosen.priority();
   priority_ = own_priority_;
@@ -195,23 +194,6 @@ bool CpuSamplers::retire(CpuSampler& sampler) {
 void CpuSamplers::visit_threads(const std::function<void(const std::shared_ptr<TrackedThread>&)>& visit) const {
   const std::shared_ptr<const Roster> held = std::atomic_load(&roster_);
   for (const std::shared_ptr<TrackedThread>& thread : *held) visit(thread);
-}
-
-bool CpuSamplers::begin_tick(std::int64_t number, Clock::time_point now) {
-  const std::lock_guard lock(budget_lock_);
-  if (number <= last_tick_) return !skips_;  // another CPU sampler has begun it
-  if (!skips_) budget_.end_tick(last_tick_at_);
-  last_tick_ = number;
-  const std::int64_t at = to_ns(now - start_);
-  skips_ = at < budget_.paid_at();
-  if (!skips_) last_tick_at_ = at;
-  ++(skips_ ? skipped_ : ticks_);
-  return !skips_;
-}
-
-void CpuSamplers::add_stop(int tid, std::int64_t ns) {
-  const std::lock_guard lock(budget_lock_);
-  budget_.add(tid, ns);
 }
 
 // Each log costs a file and two pages of locked memory. If it is not allowed for one thread, it is

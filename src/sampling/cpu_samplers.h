@@ -30,7 +30,7 @@
 #include "sampling/cpu_sampler_host.h"
 #include "sampling/precedence.h"
 #include "sampling/result_ring.h"
-#include "sampling/stop_budget.h"
+#include "sampling/tick_gate.h"
 #include "sampling/tick_grid.h"
 #include "sampling/tracked_thread.h"
 #include "sampling/watchdog.h"
@@ -63,9 +63,9 @@ class CpuSamplers : private CpuSamplerHost {
   // Ends the ticks: nothing is found after that.
   void stop();
 
-  std::int64_t ticks() const { return ticks_; }  // made so far
+  std::int64_t ticks() const { return gate_.made(); }  // made so far
   // Left out so far, because earlier stops were not paid for.
-  std::int64_t skipped() const override { return skipped_; }
+  std::int64_t skipped() const override { return gate_.skipped(); }
   // Stops that no wait reported for a second: each of these threads was stopped until then. This
   // should not happen.
   std::int64_t unheard() const { return unheard_; }
@@ -78,8 +78,8 @@ class CpuSamplers : private CpuSamplerHost {
   // ---- For the samplers.
   const CpuSamplerOptions& options() const override { return options_; }
   void visit_threads(const std::function<void(const std::shared_ptr<TrackedThread>&)>& visit) const override;
-  bool begin_tick(std::int64_t number, system::Clock::time_point now) override;
-  void add_stop(int tid, std::int64_t ns) override;
+  bool begin_tick(std::int64_t number, system::Clock::time_point now) override { return gate_.begin(number, now); }
+  void add_stop(int tid, std::int64_t ns) override { gate_.add_stop(tid, ns); }
   void add_work(int cpu, std::int64_t ns) override;
   void count_unreported() override { ++unheard_; }
   void count_from_elsewhere() override { from_elsewhere_ = true; }
@@ -135,12 +135,8 @@ class CpuSamplers : private CpuSamplerHost {
   std::unordered_map<const Thread*, std::shared_ptr<TrackedThread>> known_;  // of main_roster_
   std::shared_ptr<const Roster> main_roster_ = std::make_shared<Roster>();
   std::shared_ptr<const Roster> roster_ = main_roster_;
-  std::mutex budget_lock_;
-  StopBudget budget_;
-  system::Clock::time_point start_;
-  std::int64_t last_tick_ = 0, last_tick_at_ = 0;  // protected by budget_lock_: its number; ns since start_
-  bool skips_ = true;                              // the last tick was left out
-  std::atomic<std::int64_t> ticks_ = 0, skipped_ = 0, unheard_ = 0;
+  TickGate gate_;
+  std::atomic<std::int64_t> unheard_ = 0;
   std::vector<int> kept_off_;
 };
 
