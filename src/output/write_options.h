@@ -28,7 +28,8 @@ struct WriteOptions {
   // pprof: samples are told apart by the numbers of their threads and processes, too. An engine would keep a series for
   // each that ever was.
   bool numbers = true;
-  // pprof, otlp: added to the time at which it began, ns. Engines take two profiles of one time and one series for the same.
+  // pprof, otlp: added to the time at which it began, ns. Engines take two profiles of one time and one series for the
+  // same.
   std::int64_t later_ns = 0;
   // pprof: the command lines of processes; else the names of their programs. Arguments may be secrets.
   bool arguments = true;
