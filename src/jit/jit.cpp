@@ -146,6 +146,7 @@ Result<int> jit(const JitOptions& options) {
   WatchThread watch;
   JitSink sink(tree, watch, options);
   sink.find_luas();
+  watch.begin();
   if (options.watch) say("luaspy: watching process {}\n", tree.target().target().process().pid());
   LoopCounts counts;
   run_loop(tree,

@@ -16,6 +16,17 @@ constexpr auto interpreting = static_cast<std::size_t>(VmState::interpreting),
                in_c = static_cast<std::size_t>(VmState::c),
                in_machine_code = static_cast<std::size_t>(VmState::machine_code);
 
+// Frame::prototype is Prototype::identity, unless the same function was loaded several times or has several names
+// (Names).
+bool may_be(const JitFunction& function, const Frame& frame) {
+  constexpr std::uint32_t most_twins = 1 << 12, most_names = 64, step = 0x9e37'79b9;
+  if (frame.prototype == 0) return true;
+  for (std::uint32_t name = 0; name < most_names; ++name) {
+    if (frame.prototype - function.identity - name * step < most_twins) return true;
+  }
+  return false;
+}
+
 // What is known of one place where a trace may begin.
 struct Finding {
   const JitSeen* seen = nullptr;
@@ -93,13 +104,15 @@ class ReportMaker {
     Finding finding;
     if (const auto found = functions_.find({frame.file, frame.line_defined}); found != functions_.end()) {
       for (const Known& known : found->second) {
+        if (!may_be(*known.function, frame)) continue;
         const Finding one = finding_for(known, frame.line);
         if (finding.start == nullptr || one.why < finding.why) finding = one;
       }
     }
     Frame function = frame;
     function.line = 0;
-    JitRow& row = rows_[{describe(function, false), finding.start != nullptr ? finding.start->position : 0}];
+    JitRow& row = rows_[{{describe(function, false), frame.prototype},
+                         finding.start != nullptr ? finding.start->position : 0}];
     row.interpreted_ns += time[interpreting];
     row.c_ns += time[in_c];
     row.machine_code_ns += time[in_machine_code];
@@ -174,7 +187,8 @@ class ReportMaker {
   const StackTable& stacks_;
   JitReport& report_;
   std::map<std::pair<std::string, int>, std::vector<Known>> functions_;  // by file and line
-  std::map<std::pair<std::string, std::uint32_t>, JitRow> rows_;         // by function and start
+  // By function, as it is called and Frame::prototype, and by start.
+  std::map<std::pair<std::pair<std::string, std::uint32_t>, std::uint32_t>, JitRow> rows_;
 };
 
 }  // namespace

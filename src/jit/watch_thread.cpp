@@ -15,7 +15,8 @@ constexpr int survey_cost = 20;  // at least so many times as long as one takes
 
 }  // namespace
 
-WatchThread::WatchThread() {
+void WatchThread::begin() {
+  for (const auto& watcher : watchers_) watcher->look();
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are handled by the thread that samples

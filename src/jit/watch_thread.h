@@ -14,7 +14,7 @@ namespace luaspy {
 
 class WatchThread {
  public:
-  WatchThread();
+  WatchThread() = default;
   ~WatchThread() { stop(); }
   WatchThread(const WatchThread&) = delete;
   WatchThread& operator=(const WatchThread&) = delete;
@@ -26,6 +26,8 @@ class WatchThread {
   void visit(const std::function<void(const Watchers&)>& act) { act(watchers_); }
   // From now on this Lua is looked at; once. At most most_watched. Nothing is done if a look is under way: ask again.
   void add(pid_t pid, const Lua& lua, Address G);
+  // What the Luas that are there have decided is known when this returns, and what changes is seen from now on. Once.
+  void begin();
   // Ends, after one more look at everything if the targets live.
   void stop();
   system::Clock::time_point start() const { return start_; }

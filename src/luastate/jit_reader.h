@@ -93,6 +93,7 @@ struct JitStart {
 struct JitFunction {
   Address prototype = 0, code = 0;
   FunctionPlace place;
+  std::uint32_t identity = 0;    // Prototype::identity: tells functions that begin on one line apart
   bool is_off = false;           // PROTO_NOJIT: jit.off() was called for it
   std::vector<int> lines;        // by instruction; empty: none are known
   std::vector<JitStart> starts;  // the entry first

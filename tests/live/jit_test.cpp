@@ -47,7 +47,7 @@ TEST_CASE("what is not compiled, why, and what it costs", "[jit]") {
   CHECK(has(text, "Compiler of process " + std::to_string(program.pid()) + ": on; traces: "));
   CHECK(has(text, " of at most 1000; machine code: "));
   CHECK(has(text, "String table: "));
-  const nlohmann::json json = nlohmann::json::parse(report_of(program, {"--json"}));
+  const nlohmann::json json = nlohmann::json::parse(report_of(program, {"--json", "-r", "1000"}));
   INFO(json.dump(2));
   const nlohmann::json& row = json["functions"].at(0);
   CHECK(row["state"] == "blacklisted");
@@ -58,6 +58,26 @@ TEST_CASE("what is not compiled, why, and what it costs", "[jit]") {
   const nlohmann::json& trace = json["traces"].at(0);
   CHECK((trace["start"]["line"] == 7 && trace["link"] == "loop" && trace["percent"].get<double>() > 3));
   CHECK(json["compilers"].at(0)["compiler_on"] == true);
+}
+
+// The outer one makes a closure, which is never compiled; the inner one is compiled.
+TEST_CASE("functions that begin on one line are told apart", "[jit]") {
+  const Folder folder;
+  const std::string code =
+      "local function sort(t) table.sort(t, function(a, b) local p = { a } return p[1] < b end) end\n"
+      "io.write('READY\\n') io.flush()\n"
+      "while true do local t = {} for j = 1, 50 do t[j] = (j * 7919) % 101 end sort(t) end\n";
+  Running program(lua({folder.write("a.lua", code)}, luajit));
+  program.read_until("READY");
+  const std::string text = report_of(program, {"-r", "1000"});
+  INFO(text);
+  const auto below = [&](const std::string& name) {
+    const std::size_t at = text.find(name, text.find("Outside of machine code"));
+    const std::size_t line = at == std::string::npos ? at : text.find('\n', at);
+    return line == std::string::npos ? "" : text.substr(line + 1, text.find('\n', line + 1) - line - 1);
+  };
+  CHECK(has(below("  sort ("), "blacklisted"));
+  CHECK(has(below("  function ("), "compiled (trace "));
 }
 
 TEST_CASE("a program from its start to its end", "[jit]") {

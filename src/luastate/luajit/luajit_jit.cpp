@@ -202,7 +202,8 @@ std::optional<JitFunction> LuajitJit::function(Address prototype) const {
   const auto flags = memory_.get<std::uint8_t>(prototype + layout_.pt_flags);
   if (!read || !place || !flags) return std::nullopt;
   constexpr std::uint8_t nojit = 0x08;  // lj_obj.h, PROTO_NOJIT
-  JitFunction function = {prototype, read->code_address, *place, (*flags & nojit) != 0, read->lines, {}};
+  JitFunction function = {prototype, read->code_address, *place, read->identity(), (*flags & nojit) != 0, read->lines,
+                          {}};
   function.starts = find_starts(layout_, *read, [this](std::uint32_t instruction) { return original(instruction); });
   // lj_trace.c, trace_start: where the compiler is off, hot code is patched as if it were blacklisted.
   if (function.is_off) {
