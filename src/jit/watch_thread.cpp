@@ -1,9 +1,8 @@
 #include "jit/watch_thread.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
+
+#include "system/signals.h"
 
 namespace luaspy {
 namespace {
@@ -17,11 +16,7 @@ constexpr int survey_cost = 20;  // at least so many times as long as one takes
 
 void WatchThread::begin() {
   for (const auto& watcher : watchers_) watcher->look();
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are handled by the thread that samples
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = system::thread_without_signals([this] { run(); });
 }
 
 void WatchThread::add(pid_t pid, const Lua& lua, Address G) {
