@@ -8,7 +8,7 @@
 
 #include "luastate/jit_reader.h"
 #include "luastate/luajit/jit_fields.h"
-#include "luastate/luajit/layouts.h"
+#include "support/luajit_layout.h"
 
 namespace luaspy {
 
@@ -33,16 +33,7 @@ class JitWindow : public Memory {
 };
 
 inline LuajitLayout jit_layout_of(bool gc64) {
-  LuajitLayout layout = gc64 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32;
-  layout.str_len = gc64 ? 20 : 16;
-  layout.str_data = gc64 ? 24 : 20;
-  layout.main_L_below = gc64 ? 96 : 64;
-  layout.G_gc = 16;
-  layout.G_mainthref = gc64 ? 192 : 140;
-  layout.G_registry = gc64 ? 272 : 216;
-  layout.G_cur_L = gc64 ? 376 : 296;
-  layout.G_jit_base = gc64 ? 384 : 300;
-  layout.G_gcroot = gc64 ? 424 : 336;
+  LuajitLayout layout = made_luajit_layout(gc64);
   layout.G_hookmask = gc64 ? 145 : 97;
   layout.first_header = 89;
   return layout;

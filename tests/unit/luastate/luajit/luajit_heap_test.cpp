@@ -8,8 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "luastate/luajit/layouts.h"
 #include "support/dice.h"
+#include "support/luajit_layout.h"
 
 using namespace luaspy;
 
@@ -37,20 +37,6 @@ class Window : public Memory {
   mutable std::int64_t reads = 0;
 };
 
-LuajitLayout layout_of(bool gc64) {
-  LuajitLayout layout = gc64 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32;
-  layout.str_len = gc64 ? 20 : 16;
-  layout.str_data = gc64 ? 24 : 20;
-  layout.main_L_below = gc64 ? 96 : 64;
-  layout.G_gc = 16;
-  layout.G_mainthref = gc64 ? 192 : 140;
-  layout.G_registry = gc64 ? 272 : 216;
-  layout.G_cur_L = gc64 ? 376 : 296;
-  layout.G_jit_base = gc64 ? 384 : 300;
-  layout.G_gcroot = gc64 ? 424 : 336;
-  return layout;
-}
-
 // As they are in the release of 2022.
 LuajitHeapFields fields_of(bool gc64) {
   LuajitHeapFields fields;
@@ -66,7 +52,7 @@ LuajitHeapFields fields_of(bool gc64) {
 }
 
 struct Heap {
-  Heap(const Memory& memory, bool gc64) : lua(layout_of(gc64)), heap(memory, lua, G, fields_of(gc64)) {}
+  Heap(const Memory& memory, bool gc64) : lua(made_luajit_layout(gc64)), heap(memory, lua, G, fields_of(gc64)) {}
   LuajitLua lua;
   LuajitHeap heap;
 };
@@ -111,7 +97,7 @@ TEST_CASE("no LuaJIT has no heap", "[unit]") {
     for (int i = 0; i < 100; ++i) {
       Window memory;
       fill(memory, dice, gc64);
-      CHECK(LuajitLua(layout_of(gc64)).heap_reader(memory, G) == nullptr);
+      CHECK(LuajitLua(made_luajit_layout(gc64)).heap_reader(memory, G) == nullptr);
     }
   }
 }
@@ -191,7 +177,7 @@ TEST_CASE("circles in LuaJIT's lists are noticed", "[unit]") {
   SECTION("open upvalues") {
     refer(G + root, first);
     link(first, 0, luajit::gct_thread);
-    refer(first + layout_of(gc64).L_openupval, second);
+    refer(first + made_luajit_layout(gc64).L_openupval, second);
     link(second, third, luajit::gct_upvalue);
     CHECK_FALSE(visit(most).first);  // the third is nothing
     link(third, 0, luajit::gct_upvalue);
