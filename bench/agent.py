@@ -19,7 +19,7 @@ from target import Target, say
 IDLE, BUSY = 20, 2
 WORK = """
 local function hot(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
-local function cold(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
+local function cold(n) local t = {} for i = 1, n do t[i % 7] = {i} end return t end
 print("READY") io.flush()
 if arg[1] == "wait" then io.read(1) end
 while true do hot(3000) cold(1000) end
@@ -91,6 +91,7 @@ def table_of(luaspy, lua, seconds):
         kept = only + ["--keep", "10m", "--snapshots", folder]
         for name, options, during in [("19 Hz, whatever it costs", only + ["--max-cpu", "100"], time.sleep), ("19 Hz, at most 1 %", only, time.sleep),
                                       ("the same, `--keep 10m`", kept, time.sleep), ("the same, `--idle`", only + ["--idle"], time.sleep),
+                                      ("the same, `--alloc`", only + ["--alloc"], time.sleep),
                                       ("19 Hz, whatever it costs, beside a program that starts each second", only + ["--max-cpu", "100"], storm)]:
             used, resident, rate = cost(luaspy, options, seconds, during)
             rows.append([name, f"{used:.2f} %", f"{resident:.0f} MiB", f"{rate} Hz"])

@@ -16,6 +16,7 @@
 #include "agent/control.h"
 #include "agent/flight_recorder.h"
 #include "agent/heartbeat.h"
+#include "agent/host_allocations.h"
 #include "agent/known_programs.h"
 #include "agent/rate_budget.h"
 #include "agent/service_facts.h"
@@ -62,7 +63,7 @@ class Agent {
       : options_(options),
         random_(std::random_device{}()),
         tree_(ProcessTree::of_host(sampler_options(options), [this](pid_t pid) { return wants(pid); })),
-        budget_(options.rate, options.max_cpu / 100) {
+        budget_(options.rate, options.max_cpu / 100 * (options.allocations ? 1 - part_for_allocations : 1)) {
     if (connection) {
       to_ = std::move(connection->to);
       attributes_ = std::move(connection->attributes);
@@ -72,6 +73,10 @@ class Agent {
     }
     attributes_.emplace_back("host.name", system::host_name());
     if (options.keep > 0) keep_past();
+    if (options.allocations) {
+      const HostAllocations::Bounds bounds = {options.max_cpu / 100 * part_for_allocations, options.max_stopped / 100};
+      allocations_ = std::make_unique<HostAllocations>(tree_, bounds, random_());
+    }
   }
 
   // An Error: it cannot listen where it was told to.
@@ -187,6 +192,7 @@ class Agent {
     if (const std::optional<ProcessCpuTime> used = cpu_time_of(::getpid())) state.cpu_ns = used->ns;
     state.to = to_.url;
     if (outbox_ != nullptr) state.outbox = outbox_->counts();
+    if (allocations_ != nullptr) state.allocation_samples = allocation_samples_;
     if (recorder_ != nullptr) state.kept = recorder_->size(), state.snapshots = snapshots_->files();
     return state;
   }
@@ -218,6 +224,7 @@ class Agent {
     std::vector<SampleSink*> all = {&window, &tally_, &heartbeat_};
     if (recorder_ != nullptr) all.push_back(recorder_.get());
     if (triggers_ != nullptr) all.push_back(triggers_.get());
+    if (allocations_ != nullptr) all.push_back(&allocations_->renewal());
     Sinks sinks(all);
     LoopCounts counts;
     LoopOptions loop;
@@ -232,34 +239,61 @@ class Agent {
     SamplingLoop sampling(tree_, loop, sinks, counts);
     if (recorder_ != nullptr) recorder_->begin(sampling.start());
     if (triggers_ != nullptr) triggers_->begin(sampling.start());
-    (void)run_probes(tree_, {&sampling}, Clock::time_point::max());
+    run(sampling);
     report_losses(window);
     programs_.update(tree_);
     tally_.set_programs(programs_.all());
     system::notify_service_manager(
         fmt::format("STATUS=Sampling {} Lua programs at {:.3g} Hz", programs_.all().size(), budget_.rate()));
     if (recorder_ != nullptr) describe_kept();
-    if (outbox_ != nullptr) send(window, loop.rate, started, counts.duration_ns);
+    if (outbox_ != nullptr) send(window, loop.rate, started, counts);
     keep_budget(system::to_ns(Clock::now() - began));
   }
 
-  void send(Window& window, double rate, std::int64_t started_s, std::int64_t duration_ns) {
-    const std::vector<Window::Of> all = window.take_profiles();
+  void run(SamplingLoop& sampling) {
+    std::vector<ProbeTurn> turns = {{&sampling, [this] { return allocations_->until_turn(); }}};
+    if (allocations_ != nullptr) turns.emplace_back(allocations_.get());
+    (void)run_probes(tree_, turns, Clock::time_point::max());
+  }
+
+  // What was seen in a window, which began at that time.
+  void send(Window& window, double rate, std::int64_t started_s, const LoopCounts& counts) {
+    Metadata of_window;
+    of_window.rate = rate;
+    of_window.started_s = started_s;
+    of_window.duration_ns = counts.duration_ns;
+    of_window.sampled_ns = allocations_ != nullptr ? counts.sampled_ns : 0;
     std::vector<KnownProfile> known;
+    const std::vector<Window::Of> time = window.take_profiles();
+    add_profiles(time, of_window, known);
+    std::vector<Window::Of> bytes, objects;
+    if (allocations_ != nullptr) {
+      bytes = allocations_->take_bytes(), objects = allocations_->take_objects();
+      of_window.rate = 0, of_window.sampled_ns = 0;
+      add_profiles(bytes, of_window, known);
+      add_profiles(objects, of_window, known);
+    }
+    for (HttpRequest& request : requests_for(to_, known)) outbox_->add(std::move(request));
+  }
+
+  void add_profiles(const std::vector<Window::Of>& all, const Metadata& of_window, std::vector<KnownProfile>& known) {
     for (const Window::Of& of : all) {
       Profile& profile = *of.profile;
       if (profile.samples() == 0) continue;
+      const Unit unit = profile.about.unit;
       profile.about = about(of);
-      profile.about.rate = rate;
-      profile.about.started_s = started_s;
-      profile.about.duration_ns = duration_ns;
+      profile.about.unit = unit;
+      profile.about.rate = of_window.rate;
+      profile.about.started_s = of_window.started_s;
+      profile.about.duration_ns = of_window.duration_ns;
+      profile.about.sampled_ns = of_window.sampled_ns;
       profile.about.complete = true;
+      profile.charge_pauses();
       KnownProfile& each = known.emplace_back();
       each.profile = &profile;
       each.known = attributes_of(facts_of(of.pid), base_name(profile.about.executable));
       each.known.insert(each.known.begin(), attributes_.begin(), attributes_.end());  // what the user says comes first
     }
-    for (HttpRequest& request : requests_for(to_, known)) outbox_->add(std::move(request));
   }
 
   Metadata about(const Window::Of& of) const {
@@ -297,14 +331,17 @@ class Agent {
     const std::int64_t ns = used->ns - std::exchange(cpu_ns_, used->ns);
     const double before = budget_.rate();
     cpu_ = static_cast<double>(ns) / static_cast<double>(passed_ns);
+    if (allocations_ != nullptr) allocations_->end_window(passed_ns);
     if (is_first_) is_first_ = false;  // it reads symbols and finds Luas: once
-    else budget_.add(cpu_);
+    else budget_.add(cpu_ - (allocations_ != nullptr ? allocations_->used() : 0));
     rate_ = budget_.rate();
+    if (allocations_ != nullptr) allocation_samples_ = allocations_->samples();
     if (budget_.rate() != before)
       say("luaspy agent: {:.1f} Hz from now on: luaspy took {:.1f} % of a CPU\n", budget_.rate(), 100 * cpu_);
   }
 
   static constexpr double mebibyte = 1 << 20;
+  static constexpr double part_for_allocations = 0.25;  // of the CPU time that luaspy may take
 
   const AgentOptions& options_;
   Destination to_;
@@ -318,10 +355,12 @@ class Agent {
   KnownPrograms programs_;
   Tally tally_{tree_.tables()};
   Heartbeat heartbeat_;
+  std::atomic<std::int64_t> allocation_samples_ = 0;     // as of the last window
   std::atomic<double> rate_ = budget_.rate(), cpu_ = 0;  // as of the last window; cpu_: share of one CPU
   std::unique_ptr<FlightRecorder> recorder_;             // nullptr: nothing is kept
   std::unique_ptr<Snapshots> snapshots_;                 // of recorder_
   std::unique_ptr<TriggerWatch> triggers_;               // nullptr: there are none
+  std::unique_ptr<HostAllocations> allocations_;         // nullptr: not asked for
   std::string socket_;                                   // where it listens; "": nowhere
   std::unique_ptr<Control> control_;
 };

@@ -16,6 +16,7 @@ struct AgentOptions {
   double rate = 19;                   // Hz; not a divisor of what programs do in a rhythm
   double every = 15;                  // s, between two batches
   bool idle = false;                  // sleeping threads, too
+  bool allocations = false;           // who allocates, too: in short turns
   double max_stopped = 1;             // % of the time that a thread may stand still
   double max_cpu = 1;                 // % of one CPU that luaspy may use; it samples less often then
   std::vector<std::string> names;     // only processes whose name or command line has one of these; empty: all

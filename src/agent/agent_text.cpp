@@ -92,6 +92,8 @@ std::string status_text(const AgentState& state) {
                                  count_of(sums.samples, "sample"), sums.lost);
   text += fmt::format("{:.3g} Hz of {:.3g}; {:.2f} % of a CPU of {:.3g}\n", state.rate, state.wanted_rate,
                       100 * state.cpu, 100 * state.most_cpu);
+  if (state.allocation_samples)
+    text += fmt::format("{} of allocations\n", count_of(*state.allocation_samples, "sample"));
   text += sending_text(state);
   if (state.kept)
     text += fmt::format("keeps the last {:.0f} s in {:.1f} MiB{}; {} written\n", seconds_of(state.kept->time),
@@ -115,6 +117,9 @@ std::string metrics_text(const AgentState& state) {
   metrics.one("luaspy_agent_stopped_seconds_total", "counter", "How long threads stood still.",
               seconds_of(state.sums.stopped_ns));
   metrics.one("luaspy_agent_cpu_seconds_total", "counter", "CPU time of the agent.", seconds_of(state.cpu_ns));
+  if (state.allocation_samples)
+    metrics.one("luaspy_agent_allocation_samples_total", "counter", "Samples of allocations.",
+                *state.allocation_samples);
   if (!state.to.empty()) add_sending(metrics, state.outbox);
   if (state.kept) {
     metrics.one("luaspy_agent_kept_seconds", "gauge", "How far back snapshots reach.", seconds_of(state.kept->time));

@@ -20,6 +20,7 @@ struct AgentState {
   OutboxCounts outbox;
   std::optional<FlightRecorder::Size> kept;
   std::int64_t snapshots = 0;  // files
+  std::optional<std::int64_t> allocation_samples{};
 };
 
 // Lines for people.

@@ -8,6 +8,7 @@ ProfileBuilder& Window::builder_of(const ThreadInfo& thread) {
     ViewOptions shape;
     shape.lines = true;
     building.builder = std::make_unique<ProfileBuilder>(tables_, shape, false);
+    building.builder->profile().about.unit = unit_;
     building.command = thread.process;
   }
   return *building.builder;

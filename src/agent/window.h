@@ -15,8 +15,8 @@ namespace luaspy {
 
 class Window : public SampleSink {
  public:
-  // `tables`: what the numbers of samples stand for; they must outlive it.
-  explicit Window(const EventTables& tables) : tables_(tables) {}
+  // `tables`: what the numbers of samples stand for; they must outlive it. `unit`: of the samples' weights.
+  explicit Window(const EventTables& tables, Unit unit = Unit::nanoseconds) : tables_(tables), unit_(unit) {}
 
   void add(ThreadId thread, const Tick& tick, const Sample& sample) override;
   void add_idle(ThreadId, std::int64_t) override {}
@@ -28,7 +28,7 @@ class Window : public SampleSink {
     int pid = 0;
     std::uint64_t program = 0;  // ThreadKey::program
     std::string command;
-    std::unique_ptr<Profile> profile;  // with its names and without its metadata
+    std::unique_ptr<Profile> profile;  // with its names, and without its metadata but the unit
   };
   // Those that have samples. It is empty afterwards.
   std::vector<Of> take_profiles();
@@ -44,6 +44,7 @@ class Window : public SampleSink {
   };
 
   const EventTables& tables_;
+  const Unit unit_;
   std::map<Key, Building> building_;
   std::vector<Of> finished_;
   std::int64_t samples_ = 0, lost_ = 0;

@@ -44,6 +44,7 @@ struct AllocationLoop::Kept {
         sink(into),
         counts(count),
         began(since),
+        of_turns(its.of_turns),
         bursts(its.max_cost),
         before_use(its.before_use),
         random(bursts.seed()) {}
@@ -52,6 +53,7 @@ struct AllocationLoop::Kept {
   AllocationSink& sink;
   AllocationCounts& counts;
   const Clock::time_point began;
+  const bool of_turns;  // AllocationLoopOptions
   BurstState bursts;
   const std::function<void()> before_use;
   std::mt19937_64 random;
@@ -278,19 +280,21 @@ class AllocationLoop::Loop {
     kept_to_ = std::move(others);
   }
 
-  // The interval of the gates, from what was allocated lately and what the cost allows: that is of all of
-  // the program's time, so the runs may take what the pauses have saved.
+  // The interval of the gates, from what was allocated lately and what the cost allows: if that is of all of
+  // the program's time, the runs may take what the pauses have saved.
   void set_pace(Clock::time_point now) {
     constexpr double least_bytes = 64;
     constexpr Clock::duration long_enough = 50ms;
     if (now - paced_ < long_enough) return;
     const double rate = bytes_.rate(to_ns(now - std::exchange(paced_, now)));
     if (rate == 0) return;
-    const double bursts = kept_.bursts.pace.bursts_a_second(to_ns(now - start_));
+    const double bursts = kept_.bursts.pace.bursts_a_second(paced_ns(now));
     for (const auto& allocator : allocators_) allocator->gate.set_interval(std::max(rate / bursts, least_bytes));
   }
 
-  double bytes_a_pass() const { return bytes_.a_pass(to_ns(Clock::now() - start_)); }
+  double bytes_a_pass() const { return bytes_.a_pass(paced_ns(Clock::now())); }
+  // The time of which max_cost is.
+  std::int64_t paced_ns(Clock::time_point now) const { return kept_.of_turns ? duration_ns(now) : to_ns(now - start_); }
 
   void look_at(Allocator& allocator) {
     if (allocator.gone || allocator.objects == nullptr) return;

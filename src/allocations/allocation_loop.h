@@ -27,6 +27,7 @@ namespace luaspy {
 struct AllocationLoopOptions {
   std::optional<double> duration{};  // s
   double max_cost = 3;               // % of the program's time
+  bool of_turns = false;             // and of that, only while this probe has its turns: they come seldom
   // For tests, which make luaspy late: called before luaspy reads what a block is for.
   std::function<void()> before_use{};
 };

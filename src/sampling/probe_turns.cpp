@@ -6,30 +6,32 @@
 
 namespace luaspy {
 
-ProbeTurns::Clock::time_point ProbeTurns::turn_end(Clock::time_point end) {
-  if (probes_.size() == 1) return end;
+ProbeTurns::Clock::duration ProbeTurns::random_length() {
   using Ns = std::chrono::nanoseconds;
-  std::uniform_int_distribution<Ns::rep> length(Ns(shortest).count(), Ns(longest).count());
-  return std::min(now_() + Ns(length(random_)), end);
+  return Ns(std::uniform_int_distribution<Ns::rep>(Ns(shortest).count(), Ns(longest).count())(random_));
 }
 
 Result<void> ProbeTurns::run_until(Clock::time_point end) {
   const auto is_over = [&] {
-    return now_() >= end || std::ranges::any_of(probes_, [](const Probe* probe) { return probe->ended(); });
+    return now_() >= end || std::ranges::any_of(turns_, [](const ProbeTurn& turn) { return turn.probe->ended(); });
+  };
+  const auto run = [&](const ProbeTurn& turn) {
+    if (turns_.size() == 1) return turn.probe->run_until(end);
+    return turn.probe->run_until(std::min(now_() + (turn.length ? turn.length() : random_length()), end));
   };
   Result<void> ran;
-  std::size_t turn = 0;
-  for (; ran && !is_over(); ++turn) ran = probes_[turn % probes_.size()]->run_until(turn_end(end));
-  const bool first_was_last = turn % probes_.size() == 1 % probes_.size();
-  if (ran && !first_was_last) ran = probes_.front()->run_until(now_());
+  std::size_t number = 0;
+  for (; ran && !is_over(); ++number) ran = run(turns_[number % turns_.size()]);
+  const bool first_was_last = number % turns_.size() == 1 % turns_.size();
+  if (ran && !first_was_last) ran = turns_.front().probe->run_until(now_());
   return ran;
 }
 
-Result<void> run_probes(ProcessTree& tree, const std::vector<Probe*>& probes, system::Clock::time_point end) {
-  ProbeTurns turns(std::random_device{}());
-  for (Probe* const probe : probes) turns.add(*probe);
-  tree.before_drop([&](Session& session) { turns.forget(session); });
-  Result<void> ran = turns.run_until(end);
+Result<void> run_probes(ProcessTree& tree, const std::vector<ProbeTurn>& turns, system::Clock::time_point end) {
+  ProbeTurns all(std::random_device{}());
+  for (const ProbeTurn& turn : turns) all.add(turn);
+  tree.before_drop([&](Session& session) { all.forget(session); });
+  Result<void> ran = all.run_until(end);
   tree.before_drop({});
   return ran;
 }

@@ -121,9 +121,23 @@ WriteOptions written(std::size_t number) {
   return options;
 }
 
+// Pyroscope takes "samples" for CPU time, whatever is beside them, and knows memory by the names that Go has for it
+// (runtime/pprof).
+std::vector<SampleValues> own_values(const Profile& profile) {
+  SampleValues values;
+  if (profile.about.unit == Unit::bytes) values = {"alloc_space", "bytes", {}};
+  else if (profile.about.unit == Unit::objects) values = {"alloc_objects", "count", {}};
+  else return {};
+  for (const auto& [of, amount] : profile.counts()) values.values[of] = amount.weight;
+  return {std::move(values)};
+}
+
 std::string pprof_of(const Profile& profile, std::size_t number) {
   std::ostringstream body;
-  write_pprof(profile, written(number), body);
+  const std::vector<SampleValues> values = own_values(profile);
+  WriteOptions options = written(number);
+  options.values = values;
+  write_pprof(profile, options, body);
   return std::move(body).str();
 }
 

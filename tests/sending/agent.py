@@ -16,6 +16,19 @@ local function cold(n) local s = 0 for i = 1, n do s = s + i % 7 end return s en
 io.write("READY\\n") io.flush()
 while true do hot(3000) cold(1000) end
 """
+ALLOCATES = """
+local function many(n) for i = 1, n do local t = {i, i} end end
+local function few(n) for i = 1, n do local t = {i, i} end end
+local kept, rounds = {}, 0
+for i = 1, 100000 do kept[i] = {i} end   -- a heap of some size: of one of some kB, much is freed while luaspy looks
+io.write("READY\\n") io.flush()
+while true do
+  for i = 1, 100 do many(300) few(100) end
+  rounds = rounds + 100
+  local file = io.open(arg[0] .. ".count", "w")
+  file:write(string.format("%20d", 400 * rounds)) file:close()
+end
+"""
 EVERY = 1
 
 
@@ -34,8 +47,9 @@ def strings_of(message):
     return [value.decode() for number, value in fields(dictionary) if number == 5], dictionary
 
 
-def profiles_in(message):
-    """Of each resource: its attributes, and how many samples each function has as its innermost one (profiles.proto)."""
+def profiles_in(message, kind):
+    """Of each resource: its attributes, and how much each function has as the innermost one of a stack, in its profiles of that kind
+    (profiles.proto)."""
     strings, dictionary = strings_of(message)
     tables = {number: [dict_of(value) for at, value in fields(dictionary) if at == number] for number in (2, 3, 7)}
     for number, resource in fields(message):
@@ -48,7 +62,8 @@ def profiles_in(message):
                     key, text = dict_of(pair)[1], dict_of(dict_of(pair)[2])
                     attributes[key.decode()] = text.get(1, b"").decode() if 1 in text else text.get(3)
             if at == 2:
-                for _, profile in [one for one in fields(value) if one[0] == 2]:
+                profiles = [one for number, one in fields(value) if number == 2]
+                for profile in [one for one in profiles if strings[dict_of(dict_of(one)[1])[1]] == kind]:
                     for _, sample in [one for one in fields(profile) if one[0] == 2]:
                         sample = dict_of(sample)
                         stack = unpacked(tables[7][sample[1]][1])
@@ -62,10 +77,10 @@ def dict_of(message):
     return dict(fields(message))
 
 
-def received(engine):
+def received(engine, kind="samples"):
     for path, headers, body in list(engine.requests):
         assert path == "/v1development/profiles" and headers["Content-Encoding"] == "gzip", path
-        yield from profiles_in(gzip.decompress(body))
+        yield from profiles_in(gzip.decompress(body), kind)
 
 
 def until(condition, what, agent):
@@ -76,17 +91,17 @@ def until(condition, what, agent):
         time.sleep(0.05)
 
 
-def samples(engine, pid):
+def samples(engine, pid, kind="samples"):
     sums = {}
-    for attributes, functions in received(engine):
+    for attributes, functions in received(engine, kind):
         if attributes["process.pid"] == pid:
             for name, count in functions.items():
                 sums[name] = sums.get(name, 0) + count
     return sums
 
 
-def attributes_of(engine, pid):
-    return [attributes for attributes, _ in received(engine) if attributes["process.pid"] == pid]
+def attributes_of(engine, pid, kind="samples"):
+    return [attributes for attributes, functions in received(engine, kind) if functions and attributes["process.pid"] == pid]
 
 
 def check_refusals(luaspy, lua, script, folder):
@@ -114,6 +129,43 @@ def check_refusals(luaspy, lua, script, folder):
         program.end()
 
 
+def check_allocations(luaspy, lua, folder):
+    """Who allocates, and about how much, from some short looks."""
+    script, errors = folder / "allocates.lua", folder / "allocations"
+    script.write_text(ALLOCATES)
+    engine, program = Engine(), Program(lua, script)
+    words = ["--to", engine.url, "--every", str(EVERY), "--max-cpu", "100", "--max-stopped", "10", "--rate", "50", "--name", str(script), "--alloc"]
+    with open(errors, "w", encoding="utf-8") as written:
+        agent = subprocess.Popen([luaspy, "agent", *words], stderr=written, env=no_proxies())
+    sizes = {"alloc_objects": 2, "alloc_space": 56 + 2 * 16}   # a table, and its array of two values
+
+    def now():
+        """Tables that were made, as the program counts them, and what was sent."""
+        text = ""
+        while len(text) < 20:   # it is being written
+            text = pathlib.Path(f"{script}.count").read_text()
+        return int(text), {kind: samples(engine, program.process.pid, kind) for kind in sizes}
+    try:
+        # Its first turns stand for long pauses, and in the very first one luaspy gets to know how much there is.
+        until(lambda: len(attributes_of(engine, program.process.pid, "alloc_space")) > 6, "allocations", agent)
+        tables_before, before = now()
+        batches = len(engine.requests)
+        until(lambda: len(engine.requests) > batches + 12, "the batches", agent)
+        tables, seen = now()
+        agent.send_signal(signal.SIGINT)
+        assert agent.wait(30) == 0
+        for kind, each in sizes.items():
+            made = (tables - tables_before) * each
+            of_both = [seen[kind][name] - before[kind][name] for name in ("many", "few")]
+            print(f"{kind}: {of_both}, really {made}")
+            assert 0.6 < of_both[0] / sum(of_both) < 0.9, of_both   # 3/4
+            assert made / 2 < sum(of_both) < made * 1.5, (of_both, made)
+    finally:
+        agent.kill()
+        agent.wait()
+        program.end()
+
+
 def no_proxies():
     return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
 
@@ -126,6 +178,7 @@ def main():
         for script in (wanted, other):
             script.write_text(WORK)
         check_refusals(luaspy, lua, wanted, folder)
+        check_allocations(luaspy, lua, folder)
         engine, first, unwanted = Engine(), Program(lua, wanted, OTEL_SERVICE_NAME="shop"), Program(lua, other)
         programs = [first, unwanted]
         engine.expect((503, {}, b""), (200, {}, b""))   # it is away at first: that is sent again

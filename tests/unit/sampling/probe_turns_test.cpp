@@ -39,8 +39,8 @@ class FakeProbe : public Probe {
 
 struct Two {
   Two() {
-    probes.add(first);
-    probes.add(second);
+    probes.add(&first);
+    probes.add(&second);
   }
   Clock::time_point now = at_ms(0);
   std::string turns;
@@ -55,7 +55,7 @@ TEST_CASE("a probe that is alone has all of the time in one turn", "[unit]") {
   std::string turns;
   FakeProbe only('a', now, turns);
   ProbeTurns probes(1, [&] { return now; });
-  probes.add(only);
+  probes.add(&only);
   REQUIRE(probes.run_until(at_ms(5000)));
   CHECK(turns == "a");
   CHECK(only.lengths == std::vector<Clock::duration>{std::chrono::seconds(5)});
@@ -79,6 +79,23 @@ TEST_CASE("two probes take turns of 50 to 200 ms, and have the same time", "[uni
   CHECK(sums[1] < sums[0] * 1.1);
   const auto shorter = [](Clock::duration length) { return length < ProbeTurns::shortest; };
   CHECK(std::ranges::count_if(two.first.lengths, shorter) + std::ranges::count_if(two.second.lengths, shorter) <= 1);
+}
+
+TEST_CASE("a probe has turns as long as somebody else says", "[unit]") {
+  Clock::time_point now = at_ms(0);
+  std::string turns;
+  FakeProbe first('a', now, turns), second('b', now, turns);
+  ProbeTurns probes(1, [&] { return now; });
+  Clock::duration asked = std::chrono::seconds(1);
+  probes.add({&first, [&] { return std::exchange(asked, asked * 2); }});
+  probes.add(&second);
+  REQUIRE(probes.run_until(at_ms(5000)));
+  CHECK(turns == "ababa");
+  REQUIRE(first.lengths.size() == 3);
+  CHECK(first.lengths[0] == std::chrono::seconds(1));
+  CHECK(first.lengths[1] == std::chrono::seconds(2));
+  CHECK(first.lengths[2] < std::chrono::seconds(2));  // the end came before
+  for (const Clock::duration length : second.lengths) CHECK(length <= ProbeTurns::longest);
 }
 
 TEST_CASE("the recording ends when one of its probes has ended", "[unit]") {

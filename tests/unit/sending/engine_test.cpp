@@ -12,8 +12,9 @@ namespace luaspy {
 namespace {
 
 // So many stacks of this depth, each seen once more often than the one before.
-Profile many_stacks(int count, int depth) {
+Profile many_stacks(int count, int depth, Unit unit = Unit::nanoseconds) {
   Profile profile;
+  profile.about.unit = unit;
   profile.about.luaspy = "1.0";
   profile.about.command = "/usr/bin/lua5.4 shop.lua --token=s3cret";
   profile.about.pid = 7;
@@ -54,6 +55,20 @@ TEST_CASE("what is too large for one message of an engine is sent in parts", "[u
     CHECK(samples == profile.samples());
   }
   CHECK(requests_of(Engine::pyroscope, many_stacks(100, 2)).size() == 1);
+}
+
+TEST_CASE("allocations have the names that Pyroscope knows memory by, and nothing that it takes for CPU time",
+          "[unit]") {
+  const std::string time = foreign::gunzipped(requests_of(Engine::pyroscope, many_stacks(3, 2)).front().body);
+  constexpr std::string_view samples = "\x07samples";  // a string of the table, with its length
+  CHECK(time.find(samples) != std::string::npos);
+  for (const auto& [unit, name] : {std::pair{Unit::bytes, "alloc_space"}, {Unit::objects, "alloc_objects"}}) {
+    const Profile profile = many_stacks(3, 2, unit);
+    const std::string sent = foreign::gunzipped(requests_of(Engine::pyroscope, profile).front().body);
+    CHECK(sent.find(name) != std::string::npos);
+    CHECK(sent.find(samples) == std::string::npos);
+    CHECK(foreign::profile_of(sent).weight() == profile.weight());
+  }
 }
 
 TEST_CASE("a label is there once, with the value that the user gives it", "[unit]") {
