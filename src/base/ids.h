@@ -1,5 +1,5 @@
 #pragma once
-// The numbers that stand for frames, stacks and threads. They do not convert into each other or into
+// The numbers that stand for frames, stacks, threads and sets of labels. They do not convert into each other or into
 // integers. Each is valid for the table that has given it.
 
 #include <cstddef>
@@ -12,8 +12,10 @@ namespace luaspy {
 enum class FrameId : std::uint32_t {};
 enum class StackId : std::uint32_t {};
 enum class ThreadId : std::uint32_t {};
+enum class LabelsId : std::uint32_t {};
 
 inline constexpr StackId empty_stack{0};
+inline constexpr LabelsId no_labels{0};
 
 // For what is written to a file.
 template <typename Id>

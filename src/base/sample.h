@@ -165,7 +165,8 @@ struct Attributes {
     waiting,   // it could have run, but had no CPU
   } state = State::running;
   VmState vm_state = VmState::none;
-  std::int16_t cpu = -1;  // the CPU that it had, or waited for; -1: not known, or it sleeps
+  std::int16_t cpu = -1;        // the CPU that it had, or waited for; -1: not known, or it sleeps
+  LabelsId labels = no_labels;  // what the user wants to know of it besides
 
   auto operator<=>(const Attributes&) const = default;
 };

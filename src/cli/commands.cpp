@@ -41,6 +41,11 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->option_text("SECONDS");
   add_debuginfod(record, options.target);
   record.add_flag("--no-source", options.no_source, "Leave the text of Lua files out of flame graph and raw files");
+  record
+      .add_option("--label", options.labels,
+                  "What samples are labelled with, for report --by: coroutine, by its function")
+      ->check(one_of({"coroutine"}))
+      ->option_text("NAME");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   CLI::Option* const alloc = record.add_flag("--alloc", options.allocations,
                                              "Also sample who allocates: what the collector costs because of whom");
@@ -94,9 +99,8 @@ void add_report(CLI::App& app, ReportOptions& options) {
       ->option_text("PATH")
       ->needs(views[2]);
   report.add_option("--top", options.top, "Rows of a table (20)")->check(whole_number(1, 1'000'000))->option_text("N");
-  report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")
-      ->check(one_of({"samples", "time", "run"}))
-      ->option_text("samples|time");
+  report.add_option("--by", options.by, "Shares of samples or of time; what each value of a label took; --diff: run")
+      ->option_text("samples|time|LABEL");
   report.add_flag("--total", options.total, "With --diff: functions including all that they call")
       ->needs(diff)
       ->option_text(" ");

@@ -79,7 +79,9 @@ bool lacks_recording(const Options& options) {
                "luaspy: --fail-if-slower compares time: --by run (the same work), or --by time (the same load)\n");
   const bool no_run = options.report.by == "run" && options.report.diff.empty();
   if (no_run) fmt::print(stderr, "luaspy: --by run needs --diff\n");
-  return lacks_file || no_run || no_time;
+  const bool no_label = options.report.by_label() && !options.report.diff.empty();
+  if (no_label) fmt::print(stderr, "luaspy: --diff compares by samples, time or run, not by {}\n", options.report.by);
+  return lacks_file || no_run || no_time || no_label;
 }
 
 UsageCommand usage_of(const CLI::App& app) {

@@ -252,6 +252,7 @@ class OtlpReader::State {
     }
     Sample sample;
     static_cast<Attributes&>(sample) = labels.attributes;
+    sample.labels = part_.tables().labels.intern(labels.labels);
     if (counted.type == "off_cpu" && sample.state == Sample::State::running) sample.state = Sample::State::sleeping;
     sample.stack = stack_at(stack, is_of_luaspy);
     const ThreadId thread = thread_of(labels.thread);

@@ -273,6 +273,7 @@ class PprofReader {
     if (value > static_cast<std::int64_t>(any_number) / unit_.scale) return torn("a value is too large");
     Sample sample;
     static_cast<Attributes&>(sample) = labels.attributes;
+    sample.labels = part_.tables().labels.intern(labels.labels);
     for (auto id = locations.rbegin(); id != locations.rend(); ++id) {
       const auto known = locations_.find(*id);
       if (known == locations_.end()) continue;

@@ -76,6 +76,8 @@ class RawReader {
         return read_state(fields);
       case raw::heap:
         return knows_unit() && read_heap(fields);
+      case raw::labels:
+        return read_labels(fields);
       case raw::allocation:
         return knows_unit() && read_allocation(fields);
       default:
@@ -226,13 +228,29 @@ class RawReader {
     if ((flags & raw::has_quality) != 0) read_quality(fields, known.quality);
     if (!fields.empty() && fields.number() == raw::waits_for_cpu && facts.state == Sample::State::sleeping)
       facts.state = Sample::State::waiting;
-    if (!fields.empty()) known.cpu = static_cast<std::int16_t>(fields.number(std::numeric_limits<std::int16_t>::max()));
+    if (!fields.empty()) {
+      const std::uint64_t cpu = fields.number(raw::unknown_cpu);
+      if (cpu != raw::unknown_cpu) known.cpu = static_cast<std::int16_t>(cpu);
+    }
     if (facts.state != Sample::State::sleeping) facts.cpu = known.cpu;
+    if (!fields.empty()) facts.labels = labels_[fields.index(labels_.size())];
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (has_loss) return part_.lost(known.id, facts.loss, facts.stopped_ns);
     facts.quality = known.quality;
     facts.stack = nodes_[what];
     return part_.sample(known.id, facts);
+  }
+
+  bool read_labels(Fields fields) {
+    Labels labels(fields.number(raw::most_labels));
+    for (SampleLabel& label : labels) {
+      label.name = printable(string(fields), longest_label);
+      label.value = printable(string(fields), longest_label);
+      if (!has_room_for(label.name.size() + label.value.size())) return false;
+    }
+    if (!fields.good()) return false;
+    labels_.push_back(part_.tables().labels.intern(labels));
+    return true;
   }
 
   static void read_quality(Fields& fields, Quality& quality) {
@@ -321,6 +339,7 @@ class RawReader {
   std::vector<std::string> strings_;
   std::vector<FrameId> frames_;  // by number in the file
   std::vector<StackId> nodes_{empty_stack};
+  std::vector<LabelsId> labels_{no_labels};
   std::vector<KnownThread> threads_;
   std::size_t text_bytes_ = 0;  // of strings, frames, threads and names of files
   std::size_t source_bytes_left_ = raw::most_source;

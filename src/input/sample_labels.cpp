@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
+#include "profile/raw_format.h"
+
 namespace luaspy {
 namespace {
 
@@ -31,6 +34,9 @@ void SampleLabels::add(std::string_view key, const std::string& value, std::int6
     for (const auto state : {Sample::State::running, Sample::State::sleeping, Sample::State::waiting}) {
       if (name(state) == value) attributes.state = state;
     }
+  } else if (labels.size() < raw::most_labels) {
+    SampleLabel label = {printable(key, longest_label), printable(value, longest_label)};
+    if (std::ranges::find(labels, label.name, &SampleLabel::name) == labels.end()) labels.push_back(std::move(label));
   }
 }
 

@@ -5,15 +5,17 @@
 #include <string_view>
 
 #include "base/sample.h"
+#include "events/label_table.h"
 #include "events/thread_table.h"
 
 namespace luaspy {
 
 struct SampleLabels {
-  Attributes attributes;
+  Attributes attributes;  // without labels
   ThreadInfo thread;
+  Labels labels;  // of names that luaspy does not give, no more than raw::most_labels
 
-  // `target`: the process whose threads have ThreadInfo::pid 0. Others than these labels are left out.
+  // `target`: the process whose threads have ThreadInfo::pid 0.
   void add(std::string_view key, const std::string& value, std::int64_t target = 0);
 };
 

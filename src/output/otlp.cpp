@@ -251,6 +251,8 @@ class OtlpBuilder::Source {
     std::vector<std::int32_t> all = {its_.attribute("thread.name", thread.name),
                                      its_.attribute("luaspy.vm_state", name(situation.vm_state))};
     if (situation.state != Sample::State::running) all.push_back(its_.attribute("luaspy.state", name(situation.state)));
+    for (const SampleLabel& each : profile_.labels()[situation.labels])
+      all.push_back(its_.attribute(each.name, each.value));
     if (options_.threads) all.push_back(its_.attribute("thread.id", std::to_string(thread.tid)));
     return all;
   }

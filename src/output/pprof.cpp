@@ -168,6 +168,7 @@ class Writer {
     label("vm_state", name(situation.vm_state));
     label("state", name(situation.state));
     if (situation.cpu >= 0) label("cpu", std::to_string(situation.cpu));
+    for (const SampleLabel& each : profile_.labels()[situation.labels]) label(each.name, each.value);
     put(field::sample, message);
   }
 

@@ -153,6 +153,24 @@ std::uint64_t RawWriter::number_of(ThreadId id) {
   return known = threads_.count++;
 }
 
+// As for stacks, no_labels is never written, and has number 0.
+std::uint64_t RawWriter::number_of(LabelsId id) {
+  if (id == no_labels) return 0;
+  if (!labels_.numbers.has(id)) labels_.numbers.resize(tables_.labels.size(), not_written);
+  std::uint32_t& known = labels_.numbers[id];
+  if (known != not_written) return known;
+  const Labels& labels = tables_.labels[id];
+  std::vector<std::uint64_t> numbers = {std::min(labels.size(), raw::most_labels)};
+  for (std::size_t i = 0; i < numbers.front(); ++i) {
+    numbers.push_back(number_of(labels[i].name));
+    numbers.push_back(number_of(labels[i].value));
+  }
+  body_.clear();
+  for (const std::uint64_t number : numbers) put(body_, number);
+  add_record(raw::labels, body_);
+  return known = ++labels_.count;
+}
+
 // The CPU samplers of several CPUs share one tick, but each has its own time.
 void RawWriter::tick(const Tick& at) {
   const Tick tick{std::max(at.at_ns, tick_.at_ns), at.weight};
@@ -166,7 +184,7 @@ void RawWriter::tick(const Tick& at) {
 }
 
 void RawWriter::sample(ThreadId id, const Tick& at, const Sample& sample) {
-  const std::uint64_t thread = number_of(id), stack = number_of(sample.stack);
+  const std::uint64_t thread = number_of(id), stack = number_of(sample.stack), labels = number_of(sample.labels);
   tick(at);
   const bool new_quality = sample.quality != qualities_[thread];
   qualities_[thread] = sample.quality;
@@ -175,10 +193,15 @@ void RawWriter::sample(ThreadId id, const Tick& at, const Sample& sample) {
   put(body_, (sample.state != Sample::State::running ? raw::asleep : 0) | facts_of(sample, new_quality));
   put(body_, stack);
   put_facts(sample, new_quality);
-  const bool is_elsewhere = sample.cpu >= 0 && sample.cpu != std::exchange(cpus_[thread], sample.cpu);
-  if (sample.state == Sample::State::waiting) put(body_, raw::waits_for_cpu);
-  else if (is_elsewhere) put(body_, std::uint64_t{0});
-  if (is_elsewhere) put(body_, std::int64_t{sample.cpu});
+  // Fields at the end are left out, but not those before them.
+  std::int16_t& cpu = cpus_[thread];
+  const bool is_elsewhere = sample.cpu >= 0 && sample.cpu != cpu;
+  if (is_elsewhere) cpu = sample.cpu;
+  const bool has_cpu = is_elsewhere || labels != 0;
+  if (sample.state == Sample::State::waiting || has_cpu)
+    put(body_, sample.state == Sample::State::waiting ? raw::waits_for_cpu : std::uint64_t{0});
+  if (has_cpu) put(body_, cpu >= 0 ? static_cast<std::uint64_t>(cpu) : raw::unknown_cpu);
+  if (labels != 0) put(body_, labels);
   add_record(raw::sample, body_);
 }
 

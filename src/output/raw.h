@@ -50,6 +50,7 @@ class RawWriter {
   std::uint64_t number_of(FrameId frame);
   std::uint64_t number_of(StackId stack);
   std::uint64_t number_of(ThreadId thread);
+  std::uint64_t number_of(LabelsId labels);
   void tick(const Tick& tick);
   void put_facts(const Sample& facts, bool has_quality);
   void idle_is_over();
@@ -69,6 +70,7 @@ class RawWriter {
   Written<FrameId> frames_;
   Written<StackId> stacks_;
   Written<ThreadId> threads_;
+  Written<LabelsId> labels_;
   static constexpr std::uint32_t not_written = ~0U;
   std::unordered_map<std::string, std::uint64_t> strings_;
   std::vector<StackId> chain_;  // kept for its memory

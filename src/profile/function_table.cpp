@@ -31,10 +31,15 @@ FunctionTable functions_of(const Profile& profile, bool lines, Mode mode) {
 
 std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, By by,
                         std::optional<std::uint32_t> thread) {
+  return costs(profile, functions, by, profile.stack_counts(thread));
+}
+
+std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, By by,
+                        const std::map<StackId, Profile::Amount>& stacks) {
   std::vector<Cost> costs(functions.functions.size());
   std::vector<std::size_t> counted(costs.size());  // by function: number of the last stack counted for it, from 1
   std::size_t number = 0;
-  for (const auto& [id, amount] : profile.stack_counts(thread)) {
+  for (const auto& [id, amount] : stacks) {
     ++number;
     const std::int64_t of_stack = cost(amount, by);
     const double squares = amount.squares;

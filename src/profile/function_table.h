@@ -3,6 +3,7 @@
 // and of most formats.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,10 @@ struct Cost {
 // By function; of one thread (its index) or all.
 std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, By by,
                         std::optional<std::uint32_t> thread = {});
+
+// The same of a part of its samples, by stack.
+std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, By by,
+                        const std::map<StackId, Profile::Amount>& stacks);
 
 std::int64_t cost(const Profile::Amount& amount, By by);
 std::int64_t total_cost(const Profile& profile, By by);

@@ -108,6 +108,7 @@ void Profile::add_all(const Profile& other, const std::optional<Frame>& root) {
   for (const auto& [at, amount] : other.counts_) {
     Situation situation = other.situations_[at.situation];
     situation.stack = stacks[situation.stack];
+    situation.labels = labels_.intern(other.labels_[situation.labels]);
     counts_[{threads[at.thread], intern(situation)}] += amount;
   }
   samples_ += other.samples_;

@@ -17,6 +17,7 @@
 
 #include "base/doubts.h"
 #include "base/sample.h"
+#include "events/label_table.h"
 #include "events/stack_table.h"
 #include "events/thread_table.h"
 #include "profile/heap_track.h"
@@ -80,7 +81,7 @@ class Profile {
   Profile(Profile&&) = default;
   Profile& operator=(Profile&&) = default;
 
-  // One tick of one thread: a sample without a loss, whose stack is one of stacks().
+  // One tick of one thread: a sample without a loss, whose stack is one of stacks(), and whose labels are of labels().
   void add(std::uint32_t thread, const Tick& tick, const Sample& sample) { add(thread, tick, sample, sample.stack); }
   // The same with this stack instead of the sample's.
   void add(std::uint32_t thread, const Tick& tick, const Sample& sample, StackId stack);
@@ -101,6 +102,9 @@ class Profile {
   std::vector<FrameId> stack(StackId id) const { return stacks_.ids_of(id); }
   const StackTable& stacks() const { return stacks_; }
   StackTable& stacks() { return stacks_; }
+  // Those of its situations.
+  const LabelTable& labels() const { return labels_; }
+  LabelTable& labels() { return labels_; }
   const std::vector<Situation>& situations() const { return situations_; }  // by SituationId
 
   std::int64_t samples() const { return samples_; }
@@ -181,6 +185,7 @@ class Profile {
 
   bool keeps_order_, keeps_cpus_;
   StackTable stacks_;
+  LabelTable labels_;
   StackTable::Frames settled_;
   std::vector<Situation> situations_;
   std::map<Situation, SituationId> situation_index_;

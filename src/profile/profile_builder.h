@@ -24,7 +24,8 @@ class ProfileBuilder {
   std::optional<StackId> add(ThreadId thread, const Tick& tick, const Sample& sample) {
     const std::uint32_t index = index_of(thread);
     const std::optional<StackId> shaped = view_.shaped(sample.stack, sample.vm_state, tables_.threads[thread]);
-    if (shaped) profile_.add(index, tick, sample, *shaped);
+    if (shaped && sample.labels != no_labels) profile_.add(index, tick, with_own_labels(sample), *shaped);
+    else if (shaped) profile_.add(index, tick, sample, *shaped);
     else profile_.add_lost(Loss::left_out, sample.stopped_ns);
     return shaped;
   }
@@ -43,6 +44,13 @@ class ProfileBuilder {
   const Profile& profile() const { return profile_; }
 
  private:
+  Sample with_own_labels(Sample sample) {
+    if (!labels_.has(sample.labels)) labels_.resize(tables_.labels.size(), no_labels);
+    LabelsId& own = labels_[sample.labels];
+    if (own == no_labels) own = profile_.labels().intern(tables_.labels[sample.labels]);
+    sample.labels = own;
+    return sample;
+  }
   std::uint32_t index_of(ThreadId thread) {
     if (!threads_.has(thread)) threads_.resize(tables_.threads.size());
     std::optional<std::uint32_t>& index = threads_[thread];
@@ -55,6 +63,7 @@ class ProfileBuilder {
   StackView view_;
   bool shows_sleepers_;
   ById<ThreadId, std::optional<std::uint32_t>> threads_;  // their indexes in the profile
+  ById<LabelsId, LabelsId> labels_;                       // the profile's; no_labels: not asked for yet
 };
 
 }  // namespace luaspy

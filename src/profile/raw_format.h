@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace luaspy::raw {
@@ -17,6 +18,7 @@ inline constexpr std::size_t largest_block = 1 << 26;  // bytes of payload; writ
 inline constexpr std::size_t longest_string = 1 << 16;
 // A page carries no more, and its reader reads no more: text that was compressed may become anything.
 inline constexpr std::size_t most_carried = 1 << 26;
+inline constexpr std::size_t most_labels = 16;       // of a sample
 inline constexpr std::size_t most_source = 1 << 21;  // bytes of source text in a recording
 
 enum Record : std::uint8_t {
@@ -33,15 +35,18 @@ enum Record : std::uint8_t {
   source,
   state,
   heap,
-  allocation
+  allocation,
+  labels
 };
 
 // Sample records: bits of their flags; the VM state is above them.
 inline constexpr std::uint64_t asleep = 1, has_stop = 2, has_quality = 4, has_loss = 8;
 inline constexpr int vm_state_shift = 4;
 // In a field of a sample that is `asleep`, which may be missing: it did not sleep, but had no CPU. It comes after the
-// quality, which has all its numbers then: a further one would need another version. After it comes the CPU.
+// quality, which has all its numbers then: a further one would need another version. After it come the CPU and the
+// labels. unknown_cpu: it has a CPU only because labels follow.
 inline constexpr std::uint64_t waits_for_cpu = 1;
+inline constexpr std::uint64_t unknown_cpu = std::numeric_limits<std::int16_t>::max();
 
 // Heap records: their flags; the lower three bits are the CollectorPhase.
 inline constexpr std::uint64_t phase_bits = 7, has_collected = 8, has_shrunk = 16;

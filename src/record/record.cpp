@@ -314,6 +314,7 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   SamplerOptions sampler_options;
   sampler_options.merging = {options.shape.mode == Mode::native, options.traces};
   sampler_options.idle = options.idle;
+  sampler_options.coroutines = !options.labels.empty();
   const KernelAccess kernel = options.kernel ? ask_for_kernel(options.rate, options.idle) : KernelAccess{};
   for (const std::string& note : kernel.notes) say("luaspy: {}\n", note);
   sampler_options.kernel = kernel.symbols;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "profile/stack_view.h"
@@ -13,13 +14,14 @@ namespace luaspy {
 
 struct RecordOptions {
   TargetOptions target;
-  double rate = 100;               // Hz
-  std::optional<double> duration;  // s
-  double max_stopped = 10;         // % of the time that a thread may stand still
-  bool always_stop = false;        // LoopOptions::always_stop
-  std::string output;              // "-": standard output; "": derived from the target's name
-  std::string format;              // "": from output's ending, else the first of formats()
-  bool traces = false;             // LuaJIT: frames of its machine code
+  double rate = 100;                // Hz
+  std::optional<double> duration;   // s
+  double max_stopped = 10;          // % of the time that a thread may stand still
+  bool always_stop = false;         // LoopOptions::always_stop
+  std::string output;               // "-": standard output; "": derived from the target's name
+  std::string format;               // "": from output's ending, else the first of formats()
+  bool traces = false;              // LuaJIT: frames of its machine code
+  std::vector<std::string> labels;  // of samples: "coroutine"
   ViewOptions shape;
   bool threads = false;         // folded, svg: a root frame for each thread
   std::optional<double> every;  // s: how often the file is rewritten; a raw recording is flushed instead

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <iostream>
+#include <set>
 #include <sstream>
 
 #include "base/doubts.h"
@@ -41,7 +42,8 @@ std::string names_of(const ReportOptions& options) { return fmt::format("{}", fm
 bool is_to_stdout(const ReportOptions& options) { return options.output.empty() || options.output == "-"; }
 
 TextStyle style_of(const ReportOptions& options, Unit unit) {
-  const By by = options.by.empty() ? usual_by(unit) : options.by == "samples" ? By::samples : By::weight;
+  const bool is_usual = options.by.empty() || options.by_label();
+  const By by = is_usual ? usual_by(unit) : options.by == "samples" ? By::samples : By::weight;
   const bool coloured = is_to_stdout(options) && system::terminal_of(1).colours;
   return {by, options.top, system::charset_of_locale(), unit, Paint(coloured)};
 }
@@ -241,6 +243,20 @@ Result<std::string> collector_view(const ReportOptions& options, RecordingFiles&
   return collector_text(collector_cost(time, *bytes, style.by), style.top, style.charset);
 }
 
+Result<std::string> labels_view(const ReportOptions& options, const Profile& profile, const TextStyle& style) {
+  std::optional<std::string> text = labels_text(profile, options.by, style);
+  if (text) return std::move(*text);
+  std::set<std::string> names;
+  for (const Labels& labels : profile.labels()) {
+    for (const SampleLabel& label : labels) names.insert(label.name);
+  }
+  return Error{Cause::usage,
+               fmt::format("--by {}: no sample has such a label. {} Or --by samples, --by time.", printable(options.by),
+                           names.empty() ? std::string("This recording has none; luaspy record --label makes them.")
+                                         : fmt::format("There {}: {}.", names.size() == 1 ? "is" : "are",
+                                                       fmt::join(names, ", ")))};
+}
+
 Result<int> write_views(const ReportOptions& options) {
   ViewOptions shape = options.shape;
   shape.lines = true;
@@ -269,6 +285,11 @@ Result<int> write_views(const ReportOptions& options) {
   if (options.tree) add(tree_view(options, *profile, style));
   if (options.states) add(states_text(*profile, style));
   if (options.by_thread) add(threads_text(*profile, style));
+  if (options.by_label()) {
+    const Result<std::string> view = labels_view(options, *profile, style);
+    if (!view) return view.error();
+    add(*view);
+  }
   if (text.empty()) {
     add(head(options, *profile, style));
     if (const std::string heaps = heaps_text(*profile, style); !heaps.empty()) add(heaps);
@@ -391,12 +412,13 @@ Result<int> report(const ReportOptions& options) {
   if (!format) return format.error();
   if (!options.diff.empty()) return write_diff(options, *format);
   const bool has_view = !options.function.empty() || options.tree || !options.source.empty() || options.states ||
-                        options.by_thread || options.collector;
+                        options.by_thread || options.collector || options.by_label();
   if (*format != nullptr && has_view)
-    return Error{Cause::usage,
-                 fmt::format("--function, --tree, --source, --states, --collector and --by-thread are text: let the "
-                             "name of the file end in {}, or leave the option out.",
-                             text_ending)};
+    return Error{
+        Cause::usage,
+        fmt::format("--function, --tree, --source, --states, --collector, --by-thread and --by LABEL are text: "
+                    "let the name of the file end in {}, or leave the option out.",
+                    text_ending)};
   return *format != nullptr ? write_format(options, **format) : write_views(options);
 }
 

@@ -119,6 +119,20 @@ Json threads(const Profile& profile) {
   return json;
 }
 
+// By name, and of each its values.
+Json labels(const Profile& profile) {
+  std::map<std::pair<std::string_view, std::string_view>, Profile::Amount> amounts;
+  for (const auto& [at, amount] : profile.counts()) {
+    for (const SampleLabel& label : profile.labels()[profile.situations()[at.situation].labels])
+      amounts[{label.name, label.value}] += amount;
+  }
+  Json json = Json::object();
+  for (const auto& [label, amount] : amounts)
+    json[std::string(label.first)].push_back(
+        {{"value", label.second}, {"samples", amount.samples}, {"weight", amount.weight}});
+  return json;
+}
+
 Json heaps(const Profile& profile) {
   Json json = Json::array();
   for (const HeapTracks::Of& heap : profile.heaps.states()) {
@@ -162,6 +176,7 @@ std::string profile_json(const std::string& file, const Profile& profile) {
                   {"lines", functions(profile, true)},
                   {"states", states(profile)},
                   {"threads", threads(profile)},
+                  {"labels", labels(profile)},
                   {"heaps", heaps(profile)}});
 }
 

@@ -28,7 +28,9 @@ struct ReportOptions {
   std::optional<Unit> unit;                        // bytes, objects: the allocations of a recording of time
   bool leak_only = false, human_readable = false;  // of a memprof stream: what was not freed; sizes with units
   int top = 20;                                    // rows
-  std::string by;                        // samples; time: what they weigh; for differences also run; "": usual_by()
+  // samples; time: what they weigh; for differences also run; "": usual_by(). Else the name of a label.
+  std::string by;
+  bool by_label() const { return !by.empty() && by != "samples" && by != "time" && by != "run"; }
   bool total = false;                    // differences of functions including all that they call
   bool json = false;                     // all that there is, for programs
   std::optional<double> fail_if_slower;  // %: the status is slower_status if a function takes that much more

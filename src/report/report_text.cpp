@@ -41,6 +41,20 @@ std::string table(const Profile& profile, const FunctionTable& functions, const 
   return text + note;
 }
 
+// Below a row that cost `whole`: the functions that have most of it.
+std::string costliest_text(const std::vector<Cost>& costs, const FunctionTable& functions, std::int64_t whole,
+                           const TextStyle& style) {
+  constexpr int most = 3;
+  std::string text;
+  int functions_shown = 0;
+  for (const std::uint32_t function : most_expensive(costs, functions)) {
+    if (costs[function].own == 0 || functions_shown++ == most) break;
+    text += fmt::format("                     {:5.1f}  {}\n", percent(costs[function].own, whole),
+                        shown(functions.texts[function], style));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string functions_text(const Profile& profile, const TextStyle& style) {
@@ -111,6 +125,40 @@ std::string heaps_text(const Profile& profile, const TextStyle& style) {
   return text;
 }
 
+std::optional<std::string> labels_text(const Profile& profile, std::string_view name, const TextStyle& style) {
+  struct Value {
+    std::map<StackId, Profile::Amount> stacks;
+    std::int64_t cost = 0;
+  };
+  std::map<std::string_view, Value> values;
+  bool any = false;
+  for (const auto& [at, amount] : profile.counts()) {
+    const Profile::Situation& situation = profile.situations()[at.situation];
+    const std::string* const value = profile.labels().find(situation.labels, name);
+    any |= value != nullptr;
+    Value& of = values[value != nullptr ? *value : std::string_view("(none)")];
+    of.stacks[situation.stack] += amount;
+    of.cost += cost(amount, style.by);
+  }
+  if (!any) return std::nullopt;
+  const FunctionTable functions = functions_of(profile, false);
+  const std::int64_t whole = total_cost(profile, style.by);
+  std::vector<std::pair<std::string_view, const Value*>> rows;
+  for (const auto& [text, value] : values) rows.emplace_back(text, &value);
+  std::ranges::stable_sort(rows, std::greater(), [](const auto& row) { return row.second->cost; });
+  const std::size_t most = std::min(rows.size(), static_cast<std::size_t>(style.top));
+  std::string text = heading(
+      fmt::format("  Share {:>9}  {}, and what cost most in it", cost_heading(style), displayable(name, style.charset)),
+      style);
+  for (const auto& [value, of] : std::span(rows).first(most)) {
+    text += fmt::format("  {:5.1f} {:>9}  {}\n", percent(of->cost, whole), cost_text(of->cost, style),
+                        shown(std::string(value), style));
+    text += costliest_text(costs(profile, functions, style.by, of->stacks), functions, of->cost, style);
+  }
+  if (rows.size() > most) text += fmt::format("                   {} more (--top)\n", rows.size() - most);
+  return text;
+}
+
 std::string threads_text(const Profile& profile, const TextStyle& style) {
   const FunctionTable functions = functions_of(profile, false);
   const std::int64_t whole = total_cost(profile, style.by);
@@ -141,13 +189,7 @@ std::string threads_text(const Profile& profile, const TextStyle& style) {
         shown(thread.name, style),
         several ? fmt::format(" of process {} {}", thread.pid, displayable(thread.process, style.charset, 60)) : "",
         ran.empty() ? "" : ": " + ran);
-    const std::vector<Cost> of_thread = costs(profile, functions, style.by, rows[i].thread);
-    int functions_shown = 0;
-    for (const std::uint32_t function : most_expensive(of_thread, functions)) {
-      if (of_thread[function].own == 0 || functions_shown++ == 3) break;
-      text += fmt::format("                     {:5.1f}  {}\n", percent(of_thread[function].own, rows[i].cost),
-                          shown(functions.texts[function], style));
-    }
+    text += costliest_text(costs(profile, functions, style.by, rows[i].thread), functions, rows[i].cost, style);
   }
   if (rows.size() > static_cast<std::size_t>(style.top))
     text += fmt::format("                   {} more (--top)\n", rows.size() - static_cast<std::size_t>(style.top));

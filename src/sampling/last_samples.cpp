@@ -40,6 +40,7 @@ void LastSamples::renew_tables(std::int64_t now_ns) {
     Last last = all[ThreadId{i}];
     if (last.at_ns < 0 || last.at_ns < now_ns - lately_ns || last.sample.state == Sample::State::running) continue;
     last.sample.stack = tables_.stacks.intern(before.stacks.frames_of(last.sample.stack));
+    last.sample.labels = tables_.labels.intern(before.labels[last.sample.labels]);
     (void)tables_.threads.intern(before.threads[ThreadId{i}]);
     last_.add(std::move(last));
   }

@@ -22,7 +22,8 @@ namespace luaspy {
 
 struct SamplerOptions {
   MergeOptions merging;
-  bool idle = false;  // sample sleeping threads too
+  bool idle = false;        // sample sleeping threads too
+  bool coroutines = false;  // samples are labelled with the coroutine that runs
   WalkLimits limits;
   std::chrono::milliseconds patience{50};         // how long a thread may take to stop
   std::shared_ptr<KnownFiles> known_files{};      // shared by the processes of a tree; nullptr: each has its own

@@ -33,6 +33,7 @@ Profile part_of(const Profile& whole, std::size_t first, std::size_t count, std:
     const Profile::Situation& situation = whole.situations()[of.situation];
     Sample sample;
     static_cast<Attributes&>(sample) = situation;
+    sample.labels = part.labels().intern(whole.labels()[situation.labels]);
     sample.stack = copy_stack(whole, situation.stack, most_frames, part);
     part.add(part.index_of(whole.threads()[of.thread]), {0, amount.weight, amount.samples}, sample);
   }

@@ -15,7 +15,7 @@ void StackNamer::forget_what_changed(const Names& names, const NativeFunctions& 
   const std::tuple now = {stacks_.identity(), functions.descriptions(), names.forgotten()};
   if (now == valid_for_ && calls_.size() < most && natives_.size() < most && traces_.size() < most) return;
   valid_for_ = now;
-  natives_.clear(), calls_.clear(), traces_.clear(), mains_.clear();
+  natives_.clear(), calls_.clear(), traces_.clear(), mains_.clear(), coroutines_.clear();
   last_.clear();
 }
 
@@ -64,7 +64,7 @@ StackId StackNamer::name(LuaInspector& lua, const NativeFunctions& functions, co
   static const Frame left_out = marker(left_out_text({}, false));
   Names& names = lua.names();
   forget_what_changed(names, functions);
-  frames_.clear();
+  frames_.clear(), begins_.clear();
   bool in_c_function = false;  // that Lua has called
   for (auto frame = joined.merged.frames.rbegin(); frame != joined.merged.frames.rend(); ++frame) {
     switch (frame->kind) {
@@ -86,13 +86,36 @@ StackId StackNamer::name(LuaInspector& lua, const NativeFunctions& functions, co
         const CallLabel label = label_call(names, functions, {*state.activation.lua, state.activation.G, stopped}, call,
                                            state.walk.caller_of(frame->call), joined.calls[frames_.size()].pc);
         forget_what_changed(names, functions);
+        if (labels_ != nullptr) begins_.emplace_back(joined.from.lua.parts[frame->segment].state, frames_.size());
         frames_.push_back(this->call(label, functions));
         in_c_function = !call.is_lua();
         break;
       }
     }
   }
+  coroutine_ = coroutine_of(lua, joined);
   return intern();
+}
+
+// Where its state was entered first: a C function that the coroutine calls may call Lua again.
+LabelsId StackNamer::coroutine_of(LuaInspector& lua, const Joined& joined) {
+  if (begins_.empty()) return no_labels;
+  const std::size_t state = begins_.back().first;
+  const auto begin = std::ranges::find(begins_, state, &std::pair<std::size_t, std::size_t>::first);
+  const ActiveState& active = joined.from.lua.states[state].activation;
+  // It is read after the stop, and cannot be once the process has ended. It never changes.
+  const Address read = active.lua->main_thread(lua.names().memory(), active.G);
+  Address& main = main_threads_[active.G];
+  if (read != 0) main = read;
+  if (main == 0) return no_labels;
+  const bool is_main = active.L == main;
+  const FrameId frame = frames_[begin->second];
+  const auto [known, is_new] = coroutines_.try_emplace(is_main ? std::nullopt : std::optional(frame));
+  if (is_new) {
+    std::string value = is_main ? std::string(main_coroutine) : describe(stacks_.frames()[frame], false);
+    known->second = labels_->intern({{std::string(coroutine_label), std::move(value)}});
+  }
+  return known->second;
 }
 
 // What a C function does in functions that have no name is its own work to whoever has written the Lua: they are

@@ -189,6 +189,7 @@ StackReader::Finished* StackReader::finish(Look& look, Prediction& prediction) {
   sample.vm_state = lua_.vm_state(joined.from.lua, joined.from.natives, native_code());
   sample.heaps = LuaInspector::heaps(joined.from.lua, look.snapshot);
   sample.stack = names_wait_ ? empty_stack : namer_.name(lua_, native_code(), joined, look.snapshot);
+  sample.labels = names_wait_ ? no_labels : namer_.labels();
   const Names::WithoutPlace without_place = lua_.names().drain_without_place();
   sample.quality.function_gone = without_place.gone != 0;
   sample.quality.no_debug_info = without_place.no_debug_info != 0;

@@ -24,6 +24,9 @@ class StackReader {
   StackReader(const Mapped& mapped, const Memory& memory, StackTable& stacks, MergeOptions merging, WalkLimits limits,
               std::shared_ptr<KnownFiles> known = nullptr);
 
+  // Samples have a label from now on (StackNamer::labels()); `labels` must outlive it.
+  void label_coroutines(LabelTable& labels) { namer_.label_coroutines(labels); }
+
   // Looks for states of every Lua version, whatever files are mapped.
   void try_all_layouts();
   // Reads the target's mappings again and searches new ones for Lua.

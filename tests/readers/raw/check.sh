@@ -52,6 +52,17 @@ for pid, state, at, size, name in sizes:
 cmp "$folder/heaps" "$folder/heaps.expected"
 [ "$(wc -l < "$folder/heaps")" = 5 ]
 
+# The labels, as --json has them: of a program with two coroutines.
+"$luaspy" report "$here/labels.luaspy" --json | "$python" -c '
+import json, sys
+for name, values in json.load(sys.stdin)["labels"].items():
+    for each in values:
+        print("{}={} {}".format(name, each["value"], each["samples"]))
+' | sort > "$folder/labels"
+"$python" "$here/read.py" "$here/labels.luaspy" labels | sort > "$folder/labels.expected"
+cmp "$folder/labels" "$folder/labels.expected"
+[ "$(wc -l < "$folder/labels")" = 3 ]
+
 # What report prints for bytes, and what it refuses.
 "$luaspy" report "$golden/sample.bytes.luaspy" > "$folder/report"
 grep -q '4.0 MiB in 6 samples of 2 threads' "$folder/report"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reads a raw recording of version 1 or 2 as described in docs/raw-format.md, and prints it folded, with lines: with numbers of samples, or with their
-weights if these are not times. With a second argument, `heaps`, it prints the sizes of heaps instead. check.sh compares the results with luaspy's."""
+weights if these are not times. With a second argument, `heaps` or `labels`, it prints the sizes of heaps, or how many samples have each label, instead. check.sh compares the results with luaspy's."""
 import sys
 import zlib
 
@@ -11,11 +11,12 @@ class Reader:
     def __init__(self):
         self.strings, self.frames, self.threads, self.stacks = [], [], [], [()]
         self.counts, self.weights, self.about = {}, {}, {}   # counts, weights: by stack
+        self.labels, self.labelled = [()], {}   # by set; samples by set
         self.weight, self.unit, self.at = 0, None, 0
         self.states, self.sizes, self.cycles, self.heaps = [], [], [], []   # heaps: lines
 
     def record(self, kind, body):
-        fields = numbers(body) if 3 <= kind <= 10 or kind in (12, 13) else []
+        fields = numbers(body) if 3 <= kind <= 10 or kind in (12, 13, 15) else []
         if kind == 1:
             key, rest = text(body)
             self.about[key] = text(rest)[0]
@@ -35,6 +36,9 @@ class Reader:
             self.stacks.append(self.stacks[fields[0]] + (fields[1],))
         elif kind == 5:
             self.threads.append(fields)
+        elif kind == 15:
+            assert 0 < fields[0] <= 16 and len(fields) == 1 + 2 * fields[0]
+            self.labels.append(tuple((self.strings[name], self.strings[value]) for name, value in zip(fields[1::2], fields[2::2])))
         elif kind == 12:
             self.states.append(fields)
             self.sizes.append(0)
@@ -52,6 +56,9 @@ class Reader:
             assert self.unit, "a sample before the unit"
             self.counts[fields[2]] = self.counts.get(fields[2], 0) + 1
             self.weights[fields[2]] = self.weights.get(fields[2], 0) + self.weight
+            last = fields[3 + (fields[1] & 2 != 0) + 15 * (fields[1] & 4 != 0):]   # waits, cpu, labels
+            for label in self.labels[last[2] if len(last) > 2 else 0]:
+                self.labelled[label] = self.labelled.get(label, 0) + 1
 
     def block(self, payload):
         while payload:
@@ -152,6 +159,9 @@ def main():
         reader.file(file.read())
     if sys.argv[2:] == ["heaps"]:
         print("\n".join(sorted(reader.heaps)))
+        return
+    if sys.argv[2:] == ["labels"]:
+        print("\n".join(sorted(f"{name}={value} {count}" for (name, value), count in reader.labelled.items())))
         return
     reader.settle()
     lines = {}

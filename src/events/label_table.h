@@ -1,0 +1,56 @@
+#pragma once
+// What samples are labelled with: names and their values, each set of them kept once.
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace luaspy {
+
+struct SampleLabel {
+  std::string name, value;
+  auto operator<=>(const SampleLabel&) const = default;
+};
+using Labels = std::vector<SampleLabel>;  // each name once
+
+inline constexpr std::size_t longest_label = 256;  // bytes of a name or a value
+inline constexpr std::string_view other_values = "(other)";
+
+class LabelTable {
+ public:
+  static constexpr std::size_t most = 1 << 14;  // sets; the values of further ones are other_values
+
+  LabelsId intern(const Labels& labels) {
+    if (labels.empty()) return no_labels;
+    if (const auto known = index_.find(labels); known != index_.end()) return known->second;
+    if (sets_.size() < most) return add(labels);
+    Labels others = labels;
+    for (SampleLabel& label : others) label.value = other_values;
+    if (const auto known = index_.find(others); known != index_.end()) return known->second;
+    return sets_.size() < most + most_names ? add(others) : no_labels;
+  }
+  const Labels& operator[](LabelsId id) const { return sets_[id]; }
+  // nullptr: it has no label of this name.
+  const std::string* find(LabelsId id, std::string_view name) const {
+    for (const SampleLabel& label : sets_[id]) {
+      if (label.name == name) return &label.value;
+    }
+    return nullptr;
+  }
+  std::size_t size() const { return sets_.size(); }
+  auto begin() const { return sets_.begin(); }
+  auto end() const { return sets_.end(); }
+
+ private:
+  static constexpr std::size_t most_names = 256;  // sets of them: a file may say anything
+  LabelsId add(const Labels& labels) { return index_[labels] = sets_.add(labels); }
+
+  ById<LabelsId, Labels> sets_{1};  // by LabelsId; no_labels: the empty set
+  std::map<Labels, LabelsId> index_;
+};
+
+}  // namespace luaspy
