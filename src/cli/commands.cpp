@@ -163,7 +163,8 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   const auto [pid, name] = add_running(dump, options.target);
   CLI::Option* const core = add_core(dump, options.core, options.executable, options.root);
   add_mode(dump, options.mode);
-  dump.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
+  dump.add_flag("--traces", options.traces,
+                "LuaJIT: a frame for each trace, and what is compiled of each function, or why not");
   dump.add_flag("--locals", options.locals, "Names and values of parameters, locals, varargs and upvalues");
   dump.add_flag("-v,--verbose", options.verbose,
                 "Longer values: strings to 1000 bytes, tables to 100 entries, two deep");

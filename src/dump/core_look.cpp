@@ -57,6 +57,7 @@ class CoreLook {
     for (const CoreFile::Thread& thread : core_.threads()) look.threads.push_back(look_at(thread));
     if (options_.inspect.coroutines) add_coroutines(look);
     else read_collectors(core_, reader_, look);
+    if (options_.inspect.compilers) read_compilers(core_, reader_, look);
     SourceLines sources(sources_);
     complete(look, options_.inspect.mode, sources, reader_);
     if (!options_.merging.native_only && !reader_.has_state()) return no_lua(path);
@@ -79,6 +80,7 @@ class CoreLook {
     look.stack = stacks_.frames_of(look.sample.stack);
     active_.push_back(finished->active());
     if (options_.inspect.locals) look.details = read_variables(reader_, *finished, options_.inspect.values, room_);
+    if (options_.inspect.compilers) add_functions(functions_of(*finished), look);
     if (sleeps) look.stack.push_back(marker(system_call_name(thread.system_call)));
     look.wait = wait_of(core_, thread);
     return look;

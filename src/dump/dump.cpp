@@ -44,7 +44,8 @@ void pause(const ProcessTree& tree, double seconds) {
 }
 
 InspectOptions inspect_options(const DumpOptions& options) {
-  return {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines, options.mode};
+  return {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines, options.traces,
+          options.mode};
 }
 
 // Finds threads that want to run but have no CPU, by how much CPU time they get: watches all

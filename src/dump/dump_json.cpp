@@ -40,6 +40,42 @@ Json to_json(const CallVariables& has) {
   return json;
 }
 
+Json to_json(const CompilerPart& part) {
+  const JitWhy& why = part.why;
+  Json json = {{"entry", !part.is_loop},
+               {"first_line", part.first_line},
+               {"last_line", part.last_line},
+               {"state", name(why.why)}};
+  if (why.trace != 0) json["trace"] = why.trace;
+  if (why.failed != 0) json["attempts"] = why.failed;
+  if (why.failed != 0 && why.at_least) json["at_least"] = true;
+  if (!why.reason.empty()) json["reason"] = why.reason;
+  if (!why.advice.empty()) json["advice"] = why.advice;
+  json["why"] = why_text(why);
+  return json;
+}
+
+Json to_json(const CompilerFunction& function) {
+  Json json = {{"file", function.file}, {"line_defined", function.line_defined}, {"jit_off", function.is_off}};
+  json["traces"] = function.traces;
+  json["starts"] = Json::array();
+  for (const CompilerPart& part : function.parts) json["starts"].push_back(to_json(part));
+  return json;
+}
+
+// Functions of which nothing is known are left out.
+Json to_json(const CompilerLook& compiler) {
+  Json json = {{"found", compiler.is_found}};
+  if (compiler.is_on) json["on"] = *compiler.is_on;
+  json["traces"] = compiler.traces;
+  json["all_functions"] = compiler.has_all_functions;
+  json["functions"] = Json::array();
+  for (const auto& [prototype, function] : compiler.functions) {
+    if (function.is_decided()) json["functions"].push_back(to_json(function));
+  }
+  return json;
+}
+
 void add_detail(const FrameDetail& detail, Json& frame) {
   if (detail.source) {
     frame["source"] = detail.source->text;
@@ -75,7 +111,7 @@ Json to_json(const CpuWait& wait) {
   return json;
 }
 
-Json to_json(const ThreadLook& thread) {
+Json to_json(const ThreadLook& thread, const ProcessLook& look) {
   const Sample& sample = thread.sample;
   Json json = {{"tid", thread.tid}, {"name", thread.name}, {"state", name(sample.state)}};
   if (sample.loss != Loss::none) json["loss"] = name(sample.loss);
@@ -88,7 +124,11 @@ Json to_json(const ThreadLook& thread) {
   json["frames"] = Json::array();
   for (std::size_t i = thread.stack.size(); i-- > 0;) {
     Json frame = to_json(thread.stack[i]);
-    if (i < thread.details.size()) add_detail(thread.details[i], frame);
+    if (i < thread.details.size()) {
+      add_detail(thread.details[i], frame);
+      const CompilerFunction* const function = function_in(look, thread.details[i]);
+      if (function != nullptr) frame["compiler"] = to_json(*function);
+    }
     json["frames"].push_back(std::move(frame));
   }
   return json;
@@ -144,9 +184,13 @@ Json to_json(const CoreFacts& core) {
 // Adds the part of a look that differs from look to look, without what belongs to the process.
 void add_look(const ProcessLook& look, bool with_coroutines, Json& json) {
   json["threads"] = Json::array();
-  for (const ThreadLook& thread : look.threads) json["threads"].push_back(to_json(thread));
+  for (const ThreadLook& thread : look.threads) json["threads"].push_back(to_json(thread, look));
   json["states"] = Json::array();
-  for (const StateReport& state : look.states) json["states"].push_back(to_json(state, with_coroutines));
+  for (const StateReport& state : look.states) {
+    Json& json_of_state = json["states"].emplace_back(to_json(state, with_coroutines));
+    if (const auto compiler = look.compilers.find(state.G); compiler != look.compilers.end())
+      json_of_state["compiler"] = to_json(compiler->second);
+  }
   if (!look.deadlocks.empty()) json["deadlocks"] = look.deadlocks;
   if (look.stood_still_ns != 0) json["stood_still_ns"] = look.stood_still_ns;
   if (look.disturbed) json["disturbed"] = true;

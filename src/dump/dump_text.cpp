@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include "base/tail_calls.h"
 #include "base/text.h"
@@ -33,13 +34,21 @@ std::string frame_text(const Frame& frame, const Paint& paint) {
   return paint(ink, text.substr(0, frame.name.size())) + paint(Ink::dim, text.substr(frame.name.size()));
 }
 
-void print_frame(Out out, const Frame& frame, const FrameDetail* detail) {
+void print_compiler(Out out, const CompilerFunction& function) {
+  constexpr std::size_t most = 400;  // bytes
+  for (const std::string& sentence : decisions_of(function))
+    fmt::format_to(out.to, "        compiler: {}\n", printable(sentence, most));
+}
+
+// `function`: what LuaJIT's compiler has decided about it; or nullptr.
+void print_frame(Out out, const Frame& frame, const FrameDetail* detail, const CompilerFunction* function) {
   const bool is_tail_calls = frame.kind == Frame::Kind::marker && frame.name == tail_calls_name;
   fmt::format_to(out.to, "    {}{}\n", frame_text(frame, out.paint),
                  is_tail_calls ? out.paint(Ink::dim, fmt::format(": {}", tail_calls_meaning)) : "");
   if (detail == nullptr) return;
   if (detail->source && !detail->source->text.empty())
     fmt::format_to(out.to, "        > {}\n", detail->source->shown());
+  if (function != nullptr) print_compiler(out, *function);
   if (detail->variables) print_variables(out, *detail->variables);
 }
 
@@ -71,7 +80,7 @@ std::string_view state_of(const ThreadLook& thread) {
                                                                    : name(thread.sample.state);
 }
 
-void print_thread(Out out, const ThreadLook& thread) {
+void print_thread(Out out, const ThreadLook& thread, const ProcessLook& look) {
   const Sample& sample = thread.sample;
   const std::string title = fmt::format("Thread {}{}", thread.tid,
                                         thread.name.empty() ? "" : fmt::format(" \"{}\"", thread.name));
@@ -83,7 +92,9 @@ void print_thread(Out out, const ThreadLook& thread) {
   for (std::size_t i = thread.stack.size(); i-- > 0;) {
     const bool is_wait = i + 1 == thread.stack.size() && thread.wait && thread.stack[i].kind == Frame::Kind::marker;
     if (is_wait) fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, wait_text(*thread.wait)));
-    else print_frame(out, thread.stack[i], i < thread.details.size() ? &thread.details[i] : nullptr);
+    else if (i < thread.details.size())
+      print_frame(out, thread.stack[i], &thread.details[i], function_in(look, thread.details[i]));
+    else print_frame(out, thread.stack[i], nullptr, nullptr);
   }
 }
 
@@ -125,7 +136,7 @@ void print_group(Out out, const CoroutineGroup& group, const ProcessLook& look) 
     FrameDetail detail;
     if (const auto source = look.sources.find({frame->file, frame->line}); source != look.sources.end())
       detail.source = source->second;
-    print_frame(out, *frame, &detail);
+    print_frame(out, *frame, &detail, nullptr);
   }
   for (const CoroutineDetail& detail : group.details) print_detail(out, detail, group.stack);
   const auto shown = static_cast<std::int64_t>(group.details.size());
@@ -138,6 +149,41 @@ void print_group(Out out, const CoroutineGroup& group, const ProcessLook& look) 
   fmt::format_to(out.to, "    at {}{}\n", addresses, more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
+// Functions of which something is known, those that were not compiled first.
+void print_compiler(Out out, const CompilerLook& compiler) {
+  constexpr std::size_t most = 20, most_sentence = 400;  // functions; bytes
+  fmt::format_to(out.to, "    compiler: {}; traces: {}{}\n",
+                 !compiler.is_on   ? "not known whether it is on"
+                 : *compiler.is_on ? "on"
+                                   : "off (jit.off)",
+                 compiler.traces,
+                 compiler.is_found ? "" : "; its state was not found: attempts and reasons are not known");
+  std::vector<const CompilerFunction*> decided;
+  for (const auto& [prototype, function] : compiler.functions) {
+    if (function.is_decided() && compiler.is_on != false) decided.push_back(&function);
+  }
+  const auto is_compiled = [](const CompilerFunction* function) {
+    return !function->is_off && std::ranges::none_of(function->parts, [](const CompilerPart& part) {
+      return part.why.why == WhyInterpreted::blacklisted || part.why.why == WhyInterpreted::aborted;
+    });
+  };
+  std::ranges::stable_sort(decided, {}, [&](const CompilerFunction* function) {
+    return std::tuple(is_compiled(function), function->file, function->line_defined);
+  });
+  for (std::size_t i = 0; i < std::min(most, decided.size()); ++i) {
+    const std::string place = decided[i]->line_defined == 0
+                                  ? "main chunk of " + decided[i]->file
+                                  : fmt::format("{}:{}", decided[i]->file, decided[i]->line_defined);
+    for (const std::string& sentence : decisions_of(*decided[i]))
+      fmt::format_to(out.to, "        {}: {}\n", printable(place), printable(sentence, most_sentence));
+  }
+  if (decided.size() > most) fmt::format_to(out.to, "        … {} functions in all; --json has them\n", decided.size());
+  if (!compiler.has_all_functions)
+    fmt::format_to(out.to,
+                   "        some functions may be missing: the list of all objects changed while it was read, "
+                   "or is very long\n");
+}
+
 void print_state(Out out, const StateReport& state, const ProcessLook& look, bool with_coroutines) {
   fmt::format_to(out.to, "\n{} at {:#x}", state.lua, state.G);
   if (state.collector.known) {
@@ -147,6 +193,8 @@ void print_state(Out out, const StateReport& state, const ProcessLook& look, boo
   }
   fmt::format_to(out.to, "\n");
   if (state.hooked != 0) fmt::format_to(out.to, "    a debug hook watches {} of its coroutines\n", state.hooked);
+  if (const auto compiler = look.compilers.find(state.G); compiler != look.compilers.end())
+    print_compiler(out, compiler->second);
   if (!with_coroutines) return;
   fmt::format_to(out.to, "    coroutines: {}{}\n", counts_text(state),
                  state.complete ? "" : "; the list is not complete");
@@ -233,7 +281,7 @@ std::string to_text(const ProcessLook& look, bool with_coroutines, const Paint& 
   fmt::format_to(out.to, "Process {}: {}\n", look.pid, printable(look.command, most_command));
   if (look.core) print_core(out, *look.core, look.images.empty() ? look.layouts : std::vector<std::string>{});
   for (const LuaImage& image : look.images) fmt::format_to(out.to, "{} in {}\n", image.name(), image.path);
-  for (const ThreadLook& thread : look.threads) print_thread(out, thread);
+  for (const ThreadLook& thread : look.threads) print_thread(out, thread, look);
   for (const StateReport& state : look.states) print_state(out, state, look, with_coroutines);
   print_process(out, look);
   return text;
@@ -247,7 +295,7 @@ std::string to_text(const ProcessLook& look, const ProcessLook& before, bool wit
     const auto last = std::ranges::find(before.threads, thread.tid, &ThreadLook::tid);
     const bool same = last != before.threads.end() && last->sample.loss == Loss::none && last->stack == thread.stack;
     if (same) fmt::format_to(out.to, "\nThread {} \"{}\": as before\n", thread.tid, thread.name);
-    else print_thread(out, thread);
+    else print_thread(out, thread, look);
   }
   for (const StateReport& state : look.states) print_state(out, state, look, with_coroutines);
   print_process(out, look);

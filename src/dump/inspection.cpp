@@ -26,6 +26,36 @@ std::vector<FrameDetail> read_variables(StackReader& reader, const StackReader::
   return details;
 }
 
+std::vector<FunctionOfFrame> functions_of(const StackReader::Finished& look) {
+  std::vector<FunctionOfFrame> functions;
+  for (const StackCall& frame : look.joined.calls) {
+    FunctionOfFrame& function = functions.emplace_back();
+    if (frame.state == nullptr || frame.state->lua->kind() != LuaKind::luajit) continue;
+    function = {frame.state->G, frame.walk->calls[frame.call].proto};
+  }
+  return functions;
+}
+
+void add_functions(const std::vector<FunctionOfFrame>& functions, ThreadLook& thread) {
+  const std::size_t count = std::min(functions.size(), thread.stack.size());
+  thread.details.resize(std::max(thread.details.size(), count));
+  for (std::size_t i = 0; i < count; ++i) thread.details[i].function = functions[i];
+}
+
+const CompilerFunction* function_in(const ProcessLook& look, const FrameDetail& detail) {
+  const auto compiler = look.compilers.find(detail.function.G);
+  if (compiler == look.compilers.end()) return nullptr;
+  const auto function = compiler->second.functions.find(detail.function.prototype);
+  return function != compiler->second.functions.end() ? &function->second : nullptr;
+}
+
+void read_compilers(const Memory& memory, StackReader& reader, ProcessLook& look) {
+  for (const auto& [G, lua] : reader.lua().global_states()) {
+    if (lua->kind() == LuaKind::luajit)
+      look.compilers.emplace(G, look_at_compiler(memory, look.pid, *lua, G, reader.lua().names()));
+  }
+}
+
 // The target may run while this reads.
 void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& look) {
   for (const auto& [G, lua] : reader.lua().global_states()) {
@@ -102,7 +132,9 @@ std::optional<Sample> Inspector::look_at(Thread& thread) {
   Sample& last = last_[thread.tid()];
   if (sampled->sample.again) return last;
   last = std::move(sampled->sample);
+  functions_.erase(thread.tid());
   if (sampled->from == nullptr) return last;
+  if (options_.compilers) functions_[thread.tid()] = functions_of(*sampled->from);
   for (const ActiveState& state : sampled->from->active()) {
     if (state.lua->has_hook(session_.target().memory(), state.G, state.L)) hooked_[state.G].insert(state.L);
   }
@@ -135,12 +167,18 @@ ProcessLook Inspector::look() {
     }
   }
   add_waits(look);
+  if (options_.compilers) add_compilers(look);
   complete(look, options_.mode, sources_, session_.sampler().reader());
   const std::string executable = process.executable();
   for (LuaImage& image : look.images) {
     if (image.path == executable) image.path = program_of(look.pid);
   }
   return look;
+}
+
+void Inspector::add_compilers(ProcessLook& look) {
+  for (ThreadLook& thread : look.threads) add_functions(functions_[thread.tid], thread);
+  read_compilers(session_.target().memory(), session_.sampler().reader(), look);
 }
 
 std::vector<std::pair<pid_t, CpuWatch>> Inspector::watch_running(const ProcessLook& look) {
@@ -235,8 +273,10 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     auto [sample, from] = sampler.look(member);
     thread->sample = std::move(sample);
     thread->stack.clear();
+    functions_.erase(thread->tid);
     if (from == nullptr) continue;
     active.push_back(from->active());
+    if (options_.compilers) functions_[thread->tid] = functions_of(*from);
     if (options_.locals) thread->details = read_variables(sampler.reader(), *from, options_.values, room);
     unnamed_.emplace(thread->tid, sampler.reader().move_unnamed(*from));
   }

@@ -14,6 +14,7 @@
 #include "attach/source_lines.h"
 #include "attach/waits/waiting.h"
 #include "base/mode.h"
+#include "dump/compiler_look.h"
 #include "heap/coroutines.h"
 #include "luastate/variables.h"
 #include "sampling/session.h"
@@ -25,6 +26,7 @@ namespace luaspy {
 struct FrameDetail {
   std::optional<SourceLine> source;        // Lua: of the current line
   std::optional<CallVariables> variables;  // of a Lua function, or of a C function that Lua called
+  FunctionOfFrame function;                // with InspectOptions::compilers
 };
 
 struct ThreadLook {
@@ -56,7 +58,8 @@ struct ProcessLook {
   std::vector<std::vector<pid_t>> deadlocks;  // threads that wait for each other's mutexes, in rings
   // Source lines of the frames of coroutines, by file and line.
   std::map<std::pair<std::string, int>, SourceLine> sources;
-  std::vector<StateReport> states;  // one per global state; without coroutines if they were not requested
+  std::vector<StateReport> states;            // one per global state; without coroutines if they were not requested
+  std::map<Address, CompilerLook> compilers;  // of LuaJIT, by global_State; with InspectOptions::compilers
   // For a look at variables or coroutines, which stops all running threads at the same time:
   std::int64_t stood_still_ns = 0;  // 0: none had to be stopped
   bool disturbed = false;           // a sleeping thread woke during every attempt: what was read may not fit together
@@ -67,6 +70,7 @@ struct InspectOptions {
   bool locals = false;
   ValueLimits values{};
   bool coroutines = false;
+  bool compilers = false;    // what LuaJIT's compiler has decided
   Mode mode = Mode::merged;  // which frames are kept
 };
 CoroutineLimits coroutine_limits(const InspectOptions& options);
@@ -75,6 +79,14 @@ CoroutineLimits coroutine_limits(const InspectOptions& options);
 // Variables of each frame of a look of `reader`. `room`: for all threads of one standstill.
 std::vector<FrameDetail> read_variables(StackReader& reader, const StackReader::Finished& look,
                                         const ValueLimits& limits, CountingRoom& room);
+// The functions of LuaJIT that the frames of a look are in, as its stack.
+std::vector<FunctionOfFrame> functions_of(const StackReader::Finished& look);
+// Says which functions the frames of a thread are in. `functions`: as its stack, or shorter.
+void add_functions(const std::vector<FunctionOfFrame>& functions, ThreadLook& thread);
+// Adds what the compilers of all LuaJITs that were seen have decided.
+void read_compilers(const Memory& memory, StackReader& reader, ProcessLook& look);
+// What the compiler has decided about the function of a frame of `look`; nullptr: not known.
+const CompilerFunction* function_in(const ProcessLook& look, const FrameDetail& detail);
 // Adds the state of the collector of each Lua that was seen to look.states.
 void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& look);
 // Call when all threads and their waits have been added: leaves out frames that are not to be shown,
@@ -93,6 +105,7 @@ class Inspector {
 
  private:
   std::optional<Sample> look_at(Thread& thread);
+  void add_compilers(ProcessLook& look);
   void look_in_standstill(ProcessLook& look);
   void find_coroutines(Coroutines& coroutines);
   bool try_standstill(ProcessLook& look, Coroutines& coroutines, int tried);
@@ -104,6 +117,7 @@ class Inspector {
   InspectOptions options_;
   SourceLines sources_;
   std::map<int, Sample> last_;  // by tid: the sampler does not repeat the stack of a thread that stays asleep
+  std::map<int, std::vector<FunctionOfFrame>> functions_;  // by tid: of the last look that has found frames
   std::map<Address, std::set<Address>> hooked_;  // by global_State: states that were seen running with a debug hook
   std::optional<system::Clock::time_point> first_;
   bool exact_ = true;                            // the last try read all coroutines in its standstill

@@ -13,7 +13,7 @@
 #include "jit/jit_json.h"
 #include "jit/jit_text.h"
 #include "jit/jit_verdict.h"
-#include "jit/watch_thread.h"
+#include "jitwatch/watch_thread.h"
 #include "recording/await_command.h"
 #include "sampling/process_tree.h"
 #include "sampling/sampling_loop.h"
@@ -103,11 +103,7 @@ class JitSink : public CodeTimeSink {
     if (names_.contains({knowledge.pid, closure})) return;
     for (const auto& session : tree_.sessions()) {
       if (session->pid() != knowledge.pid) continue;
-      Names& names = session->sampler().reader().lua().names();
-      const std::optional<Function> function = knowledge.lua->function(names.memory(), knowledge.G, closure);
-      std::string name;
-      if (function) name = names.loaded_name({*knowledge.lua, knowledge.G, names.memory()}, function->key);
-      names_[{knowledge.pid, closure}] = std::move(name);
+      names_[{knowledge.pid, closure}] = c_function_name(session->sampler().reader().lua().names(), knowledge, closure);
     }
   }
 

@@ -10,32 +10,6 @@ double percent_of(std::int64_t part, std::int64_t all) {
   return all == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(all);
 }
 
-std::string why_text(const JitRow& row) {
-  const std::string reason = row.reason.empty() ? "" : ": " + row.reason;
-  switch (row.why) {
-    case WhyInterpreted::not_found:
-      return "not known: luaspy did not find its prototype";
-    case WhyInterpreted::compiler_off:
-      return "the JIT compiler is off";
-    case WhyInterpreted::function_off:
-      return "JIT is off for it (jit.off)";
-    case WhyInterpreted::blacklisted:
-      if (row.failed == 0) return "blacklisted; LuaJIT no longer has the reason";
-      return fmt::format("blacklisted after {}{}", attempts_text(row.failed, row.at_least), reason);
-    case WhyInterpreted::aborted:
-      return fmt::format("{} failed{}; penalty {} of 60000", attempts_text(row.failed, row.at_least), reason,
-                         row.penalty);
-    case WhyInterpreted::compiled:
-      if (row.exits.empty()) return fmt::format("compiled (trace {})", row.trace);
-      return fmt::format("compiled (trace {}), and left: {}", row.trace, fmt::join(row.exits, ", "));
-    case WhyInterpreted::never:
-      return "no trace begins in a function with ...: it is compiled where a compiled function calls it";
-    case WhyInterpreted::not_tried:
-      break;
-  }
-  return "no attempt is known: not hot yet, or only as a part of what calls it";
-}
-
 std::string jit_verdict(const JitReport& report) {
   const CodeTime& time = report.time;
   const std::int64_t all = time.with_lua();

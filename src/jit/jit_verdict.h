@@ -8,8 +8,6 @@ namespace luaspy {
 
 // What a report says, in one sentence.
 std::string jit_verdict(const JitReport& report);
-// "blacklisted after 11 attempts: NYI: bytecode FNEW at a.lua:17".
-std::string why_text(const JitRow& row);
 double percent_of(std::int64_t part, std::int64_t all);
 
 }  // namespace luaspy

@@ -65,6 +65,7 @@ TEST_CASE("functions that begin on one line are told apart", "[jit]") {
   const Folder folder;
   const std::string code =
       "local function sort(t) table.sort(t, function(a, b) local p = { a } return p[1] < b end) end\n"
+      "for i = 1, 200000 do sort({2, 1}) end\n"  // until it is tried no more
       "io.write('READY\\n') io.flush()\n"
       "while true do local t = {} for j = 1, 50 do t[j] = (j * 7919) % 101 end sort(t) end\n";
   Running program(lua({folder.write("a.lua", code)}, luajit));

@@ -73,7 +73,7 @@ def check_running(luaspy, lua, schemas):
             try:
                 assert program.stdout.readline() == b"READY\n"
                 pid = str(program.pid)
-                for options in ([], ["--locals"], ["--coroutines"], ["-s", "-v", "--locals", "--coroutines", "--count", "2", "--interval", "0.1"]):
+                for options in ([], ["--locals"], ["--coroutines"], ["--traces"], ["-s", "-v", "--locals", "--coroutines", "--count", "2", "--interval", "0.1"]):
                     looks = schemas["dump"].check(output_of([luaspy, "dump", "--json", "--pid", pid] + options), options)
                 schemas["dump"].check_complete(looks[0], ["threads", 0, "frames", 0])
                 for options in ([], ["--rss"], ["--every", "0.1", "--count", "2"]):

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "jit/jit_watcher.h"
+#include "jitwatch/jit_watcher.h"
 
 namespace luaspy {
 

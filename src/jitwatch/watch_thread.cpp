@@ -1,4 +1,4 @@
-#include "jit/watch_thread.h"
+#include "jitwatch/watch_thread.h"
 
 #include <algorithm>
 

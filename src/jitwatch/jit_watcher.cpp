@@ -1,4 +1,4 @@
-#include "jit/jit_watcher.h"
+#include "jitwatch/jit_watcher.h"
 
 #include <algorithm>
 #include <chrono>

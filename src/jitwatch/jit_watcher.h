@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attach/live_memory.h"
-#include "jit/jit_knowledge.h"
+#include "jitwatch/jit_knowledge.h"
 #include "system/calls.h"
 
 namespace luaspy {

@@ -1,6 +1,6 @@
 // What is seen of a compiler from look to look.
 
-#include "jit/jit_watcher.h"
+#include "jitwatch/jit_watcher.h"
 
 #include <catch2/catch.hpp>
 
