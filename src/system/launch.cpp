@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <chrono>
 
+#include "system/signals.h"
+
 namespace luaspy::system {
 namespace {
 
@@ -39,6 +41,7 @@ Launch::Launch(const std::vector<std::string>& command, bool output_to_errors) {
   pid_ = ::fork();
   failure_ = {pid_ < 0 ? errno : 0};
   if (pid_ != 0) return;
+  handle_signals_as_before();
   ::close(go_.release());
   char nothing = 0;
   while (::read(wait_end.number(), &nothing, 1) < 0 && errno == EINTR) {

@@ -4,6 +4,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -43,6 +44,15 @@ void on_alarm(int) {
   errno = error;
 }
 
+// What was there before watch_signals().
+struct Former {
+  int signal = 0;
+  struct sigaction action {};
+};
+std::array<Former, 7> former = {
+    {{SIGINT, {}}, {SIGTERM, {}}, {SIGHUP, {}}, {SIGALRM, {}}, {SIGTSTP, {}}, {SIGPIPE, {}}, {SIGXFSZ, {}}}};
+bool has_former = false;
+
 void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;  // without SA_RESTART, so that the signal ends a wait
@@ -64,6 +74,10 @@ void on_missing_page(int, siginfo_t* info, void*) {
 }  // namespace
 
 void watch_signals() {
+  for (Former& each : former) {
+    if (!has_former) ::sigaction(each.signal, nullptr, &each.action);
+  }
+  has_former = true;
   for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_end_signal);
   struct sigaction hangup {};
   ::sigaction(SIGHUP, nullptr, &hangup);
@@ -73,6 +87,11 @@ void watch_signals() {
   for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);  // the write fails instead
   const itimerval period{{0, 100'000}, {0, 100'000}};
   ::setitimer(ITIMER_REAL, &period, nullptr);
+}
+
+void handle_signals_as_before() {
+  if (!has_former) return;
+  for (const Former& each : former) ::sigaction(each.signal, &each.action, nullptr);
 }
 
 void outlive_shorter_files() {

@@ -11,6 +11,8 @@ namespace luaspy::system {
 // SIGXFSZ are ignored. A SIGALRM comes ten times a second, so that no wait for a thread lasts for
 // ever.
 void watch_signals();
+// In a child that is about to execute a command: as it was before watch_signals(). Safe after a fork.
+void handle_signals_as_before();
 // luaspy maps a target's files to read them. After this call, a part that is cut off from such a
 // file reads as zeros; otherwise SIGBUS would end luaspy.
 void outlive_shorter_files();
