@@ -47,6 +47,8 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->check(one_of({"coroutine"}))
       ->option_text("NAME");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
+  record.add_flag("--jit", options.marks_compiler,
+                  "LuaJIT: also record what its compiler does, and when: aborts, new traces; 3 % of a CPU for luaspy");
   CLI::Option* const alloc = record.add_flag("--alloc", options.allocations,
                                              "Also sample who allocates: what the collector costs because of whom");
   record.add_option("--max-cost", options.max_cost, "With --alloc: how much of the program's time that may take (3)")

@@ -78,6 +78,8 @@ class RawReader {
         return knows_unit() && read_heap(fields);
       case raw::labels:
         return read_labels(fields);
+      case raw::mark:
+        return read_mark(fields);
       case raw::allocation:
         return knows_unit() && read_allocation(fields);
       default:
@@ -308,6 +310,24 @@ class RawReader {
     if (!fields.good() || phase >= collector_phase_count) return false;
     return part_.heap(state, (flags & raw::has_shrunk) != 0 ? -change : change, static_cast<CollectorPhase>(phase),
                       (flags & raw::has_collected) != 0);
+  }
+
+  // Kinds of later releases are left out.
+  bool read_mark(Fields fields) {
+    const std::uint64_t kind = fields.number();
+    Mark mark;
+    mark.at_ns = fields.signed_number();
+    mark.pid = fields.small_number();
+    const std::string& file = string(fields);
+    mark.line = fields.small_number();
+    mark.number = fields.signed_number();
+    const std::string& text = string(fields);
+    if (!fields.good() || !has_room_for(sizeof(Mark) + file.size() + text.size())) return false;
+    if (kind >= mark_kinds) return true;
+    mark.kind = static_cast<Mark::Kind>(kind);
+    mark.file = printable(file, longest_name), mark.text = printable(text, longest_name);
+    part_.mark(std::move(mark));
+    return true;
   }
 
   bool read_source(Fields fields) {

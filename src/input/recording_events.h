@@ -6,6 +6,7 @@
 #include <string>
 
 #include "events/event_tables.h"
+#include "events/mark.h"
 #include "profile/profile.h"
 
 namespace luaspy {
@@ -38,6 +39,7 @@ class RawEvents {
   virtual void waiting(std::int64_t count) = 0;
   virtual void state(const HeapChanges::State& state) = 0;
   virtual void heap(const Tick& tick, const HeapChange& change) = 0;
+  virtual void mark(const Mark& mark) = 0;
   virtual void end(const Profile& profile) = 0;
 };
 

@@ -121,6 +121,13 @@ bool RecordingPart::heap(std::uint32_t state, std::int64_t change, CollectorPhas
   return true;
 }
 
+void RecordingPart::mark(Mark mark) {
+  if (!is_in_window(mark.at_ns) || profile_.marks.size() >= most_marks) return;
+  mark.at_ns -= window_.from_ns;
+  if (events() != nullptr) events_->mark(mark);
+  profile_.marks.push_back(std::move(mark));
+}
+
 // The heaps begin with the sizes that they had before.
 void RecordingPart::begin_window() {
   for (KnownHeap& known : heaps_) {

@@ -51,6 +51,8 @@ class RecordingPart {
   // `change`: of the size, in bytes.
   bool heap(std::uint32_t state, std::int64_t change, CollectorPhase phase, bool collected);
 
+  void mark(Mark mark);
+
   // The recording has said how many ticks it had until now.
   void forget_ticks() { ticks_ = 0; }
   std::size_t heaps() const { return heaps_.size(); }

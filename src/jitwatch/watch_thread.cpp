@@ -51,11 +51,11 @@ void WatchThread::run() {
   std::unique_lock lock(mutex_);
   while (!ends_) {
     for (const auto& watcher : watchers_) watcher->look();
-    if (!watchers_.empty() && Clock::now() >= survey_at_) survey_all();
+    if (surveys_ == Surveys::some && !watchers_.empty() && Clock::now() >= survey_at_) survey_all();
     wake_.wait_for(lock, pause);
   }
   for (const auto& watcher : watchers_) watcher->look();
-  survey_all();  // which may find that they have ended
+  if (surveys_ == Surveys::some) survey_all();  // which may find that they have ended
 }
 
 void WatchThread::stop() {

@@ -14,7 +14,9 @@ namespace luaspy {
 
 class WatchThread {
  public:
-  WatchThread() = default;
+  // Surveys (JitWatcher::survey): some seconds apart, or never.
+  enum class Surveys : std::uint8_t { some, none };
+  explicit WatchThread(Surveys surveys) : surveys_(surveys) {}
   ~WatchThread() { stop(); }
   WatchThread(const WatchThread&) = delete;
   WatchThread& operator=(const WatchThread&) = delete;
@@ -38,6 +40,7 @@ class WatchThread {
   void survey_all();
 
   static constexpr std::size_t most_watched = 16;
+  const Surveys surveys_;
   const system::Clock::time_point start_ = system::Clock::now();
   std::mutex mutex_;
   std::condition_variable wake_;

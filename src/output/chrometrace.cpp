@@ -13,6 +13,7 @@
 #include "output/json_text.h"
 #include "profile/function_table.h"
 #include "profile/heap_text.h"
+#include "profile/mark_text.h"
 #include "profile/recorded.h"
 
 namespace luaspy {
@@ -65,6 +66,7 @@ class Writer {
       states(thread, pid, first_state_track + of.tid);
     }
     for (std::size_t state = 0; state < profile_.heaps.states().size(); ++state) heap(state);
+    for (const Mark* const each : in_order(profile_.marks)) mark(*each);
     out_ << "]}\n";
   }
 
@@ -156,6 +158,19 @@ class Writer {
       if (std::exchange(cycles, point.cycles) != point.cycles)
         counter(point.end_ns, name + ": collector cycles", "at least", point.cycles);
     }
+  }
+
+  // Of the whole process: which thread it was is not known.
+  void mark(const Mark& mark) {
+    std::string args;
+    const auto add = [&](std::string_view key, const std::string& value) {
+      args += fmt::format("{}\"{}\":{}", args.empty() ? "" : ",", key, value);
+    };
+    if (mark.kind == Mark::Kind::abort || mark.kind == Mark::Kind::blacklisted)
+      add("failed attempts", std::to_string(mark.number));
+    if (!mark.text.empty()) add(mark.kind == Mark::Kind::trace ? "link" : "why", json_text(mark.text));
+    slice('i', mark.pid, mark.pid, mark.at_ns,
+          fmt::format("\"s\":\"p\",\"cat\":\"compiler\",\"name\":{},\"args\":{{{}}}", json_text(title_of(mark)), args));
   }
 
   const Profile& profile_;

@@ -13,6 +13,7 @@
 #include "output/json_text.h"
 #include "profile/function_table.h"
 #include "profile/heap_text.h"
+#include "profile/mark_text.h"
 #include "profile/recorded.h"
 
 namespace luaspy {
@@ -31,6 +32,14 @@ constexpr std::string_view categories =
     R"({"name":"Garbage collector","color":"orange","subcategories":["Other"]},)"
     R"({"name":"Idle","color":"transparent","subcategories":["Other","waiting for a CPU"]},)"
     R"({"name":"Kernel","color":"magenta","subcategories":["Other"]}])";
+
+constexpr std::string_view marker_type = "LuaJIT";
+constexpr std::string_view marker_schema =
+    R"({"name":"LuaJIT","display":["marker-chart","marker-table","timeline-overview"],)"
+    R"("tableLabel":"{marker.data.place} {marker.data.what}","chartLabel":"{marker.data.place}",)"
+    R"("description":"What LuaJIT's compiler decided. Place: where a trace begins.",)"
+    R"("fields":[{"key":"place","label":"Place","format":"string"},{"key":"attempts","label":"Failed attempts","format":"integer"},)"
+    R"({"key":"trace","label":"Trace","format":"integer"},{"key":"what","label":"What","format":"string"}]})";
 
 struct Kind {
   Category category = other;
@@ -250,6 +259,33 @@ std::string process_id(const Profile& profile, std::size_t thread) {
   return programs.empty() ? std::to_string(pid) : fmt::format("{}.{}", pid, programs.size());
 }
 
+// The thread below which the site shows what is of a process: its first one.
+std::size_t thread_of(const Profile& profile, int pid) {
+  const auto& threads = profile.threads();
+  const auto found = std::ranges::find_if(threads,
+                                          [&](const ThreadInfo& thread) { return process_of(profile, thread) == pid; });
+  return found != threads.end() ? static_cast<std::size_t>(found - threads.begin()) : 0;
+}
+
+// What happened in processes whose first thread this is: markers without a duration.
+void write_markers(const Profile& profile, std::size_t thread, Strings& strings, std::ostream& out) {
+  constexpr int instant = 0;
+  Table markers({"data", "name", "startTime", "endTime", "phase", "category"});
+  for (const Mark* const mark : in_order(profile.marks)) {
+    if (thread_of(profile, mark->pid) != thread) continue;
+    std::string data = fmt::format("{{\"type\":\"{}\"", marker_type);
+    if (!mark->file.empty()) data += ",\"place\":" + json_text(fmt::format("{}:{}", mark->file, mark->line));
+    if (mark->kind == Mark::Kind::abort || mark->kind == Mark::Kind::blacklisted)
+      data += fmt::format(",\"attempts\":{}", mark->number);
+    if (mark->kind == Mark::Kind::trace) data += fmt::format(",\"trace\":{}", mark->number);
+    if (!mark->text.empty()) data += ",\"what\":" + json_text(mark->text);
+    markers.add(data + '}', strings("LuaJIT " + std::string(name(mark->kind))), milliseconds(mark->at_ns), "null",
+                instant, static_cast<int>(compiler));
+  }
+  out << ",\n\"markers\":";
+  markers.write(out);
+}
+
 void write_thread(const Profile& profile, std::size_t thread, const FunctionTable& functions, Strings& strings,
                   std::ostream& out) {
   const ThreadInfo& of = profile.threads()[thread];
@@ -263,20 +299,11 @@ void write_thread(const Profile& profile, std::size_t thread, const FunctionTabl
   ThreadTables tables(profile, functions, strings);
   write_samples(profile, thread, tables, out);
   tables.write(out);
-  for (const char* empty :
-       {R"("markers":{"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[],"length":0})",
-        R"("resourceTable":{"lib":[],"name":[],"host":[],"type":[],"length":0})",
-        R"("nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0})"})
+  write_markers(profile, thread, strings, out);
+  for (const char* empty : {R"("resourceTable":{"lib":[],"name":[],"host":[],"type":[],"length":0})",
+                            R"("nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0})"})
     out << ",\n" << empty;
   out << '}';
-}
-
-// The thread below which the site shows a counter: the first one of the process.
-std::size_t thread_of(const Profile& profile, int pid) {
-  const auto& threads = profile.threads();
-  const auto found = std::ranges::find_if(threads,
-                                          [&](const ThreadInfo& thread) { return process_of(profile, thread) == pid; });
-  return found != threads.end() ? static_cast<std::size_t>(found - threads.begin()) : 0;
 }
 
 // A counter's `count` is what has come since its sample before. The site shows the sums of the
@@ -310,9 +337,9 @@ void write_meta(const Profile& profile, std::ostream& out) {
       "\"usesOnlyOneStackType\":true,"
       "\"sourceCodeIsNotOnSearchfox\":true,\"keepProfileThreadOrder\":true,\"importedFrom\":{},\"platform\":\"X11\",\n",
       json_text("luaspy " + about.luaspy));
-  out << "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"},\"markerSchema\":[],"
-         "\n\"categories\":"
-      << categories << ",\n\"extra\":[{\"label\":\"Recording\",\"entries\":[";
+  out << "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"},\"markerSchema\":["
+      << (profile.marks.empty() ? std::string_view() : marker_schema) << "],\n\"categories\":" << categories
+      << ",\n\"extra\":[{\"label\":\"Recording\",\"entries\":[";
   std::string_view separator = "\n";
   for (const auto& [name, value] : recorded(profile))
     out << std::exchange(separator, ",\n") << "{\"label\":" << json_text(name)

@@ -14,6 +14,7 @@
 #include "output/packed_recording.h"
 #include "profile/amount_text.h"
 #include "profile/heap_text.h"
+#include "profile/mark_text.h"
 
 namespace luaspy {
 namespace {
@@ -179,6 +180,7 @@ Facts facts_of(const Profile& profile) {
     facts.emplace_back("Total", amount_text(profile.weight(), about.unit));
   if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())
     facts.emplace_back("Lua heap", heap);
+  if (!profile.marks.empty()) facts.emplace_back("LuaJIT's compiler", marks_text(profile.marks));
   if (about.rate > 0 && about.ticks > 0)  // a heap has none
     facts.emplace_back("Rate", fmt::format("{:.1f} Hz of {:g} asked for",
                                            looked > 0 ? static_cast<double>(about.ticks) / looked : 0, about.rate));

@@ -276,6 +276,20 @@ void RawWriter::heap(const Tick& at, const HeapChange& change) {
   add_record(raw::heap, body_);
 }
 
+// It has a time of its own: a mark may be known later than ticks that came after it.
+void RawWriter::mark(const Mark& mark) {
+  const std::uint64_t file = number_of(mark.file), text = number_of(mark.text);
+  body_.clear();
+  put(body_, static_cast<std::uint64_t>(mark.kind));
+  put(body_, mark.at_ns);
+  put(body_, std::int64_t{mark.pid});
+  put(body_, file);
+  put(body_, static_cast<std::uint64_t>(std::max(mark.line, 0)));
+  put(body_, mark.number);
+  put(body_, text);
+  add_record(raw::mark, body_);
+}
+
 void RawWriter::source(const std::string& file, const Profile::Source& source) {
   std::string body;
   put(body, std::string_view(file));

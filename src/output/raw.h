@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "events/event_tables.h"
+#include "events/mark.h"
 #include "profile/profile.h"
 
 namespace luaspy {
@@ -35,6 +36,8 @@ class RawWriter {
   // A global_State that has no number yet: its changes have the next one.
   void state(const HeapChanges::State& state);
   void heap(const Tick& tick, const HeapChange& change);
+  // Not more than most_marks.
+  void mark(const Mark& mark);
   // The text of a Lua file; not more than raw::most_source of all together. An empty text withdraws
   // an earlier one.
   void source(const std::string& file, const Profile::Source& source);

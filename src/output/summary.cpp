@@ -18,6 +18,7 @@
 #include "profile/coverage.h"
 #include "profile/doing.h"
 #include "profile/heap_text.h"
+#include "profile/mark_text.h"
 #include "profile/share.h"
 
 namespace luaspy {
@@ -259,6 +260,7 @@ std::string summary_text(const Profile& profile) {
   if (profile.quality().stacks != 0) add_doings(profile, out);
   if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())
     fmt::format_to(out, "  Lua heap: {}\n", heap);
+  if (!profile.marks.empty()) fmt::format_to(out, "  LuaJIT's compiler: {}\n", marks_text(profile.marks));
   if (profile.quality().stacks != 0) add_quality(profile.quality(), out);
   add_losses(profile, out);
   add_idle(profile, out);

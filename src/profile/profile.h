@@ -18,6 +18,7 @@
 #include "base/doubts.h"
 #include "base/sample.h"
 #include "events/label_table.h"
+#include "events/mark.h"
 #include "events/stack_table.h"
 #include "events/thread_table.h"
 #include "profile/heap_track.h"
@@ -167,6 +168,7 @@ class Profile {
   };
   std::map<std::string, Source> sources;
   HeapTracks heaps;
+  std::vector<Mark> marks;  // at most most_marks; add_all() leaves those of others out
 
  private:
   // Kept per thread to make the next sample cheap: it is usually equal or similar to the last one.

@@ -36,7 +36,8 @@ enum Record : std::uint8_t {
   state,
   heap,
   allocation,
-  labels
+  labels,
+  mark
 };
 
 // Sample records: bits of their flags; the VM state is above them.

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "profile/amount_text.h"
 #include "profile/heap_text.h"
+#include "profile/mark_text.h"
 
 namespace luaspy {
 
@@ -24,6 +25,7 @@ std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile
     facts.emplace_back("total", amount_text(profile.weight(), about.unit));
   if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())
     facts.emplace_back("Lua heap", heap);
+  if (!profile.marks.empty()) facts.emplace_back("LuaJIT's compiler", marks_text(profile.marks));
   for (std::size_t i = 1; i < loss_count; ++i) {
     const auto loss = static_cast<Loss>(i);
     if (profile.losses(loss) != 0) facts.emplace_back(name(loss), std::to_string(profile.losses(loss)));

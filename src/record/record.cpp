@@ -20,6 +20,7 @@
 #include "profile/amount_text.h"
 #include "recording/await_command.h"
 #include "recording/carried_recording.h"
+#include "recording/compiler_marks.h"
 #include "recording/metadata_of_target.h"
 #include "recording/recording.h"
 #include "recording/source_collector.h"
@@ -58,11 +59,16 @@ class Recorder : public Recording {
     else if (output.is_raw()) every_ns_ = static_cast<std::int64_t>(raw_flush_s * 1e9);
     next_ns_ = every_ns_;
     if (options.allocations) keep_allocations(shape_for(output.format(), options.shape));
+    if (options.marks_compiler) marks_.emplace(tree);
     if (output.is_raw()) write_raw(output.stream_behind());
     else if (output.format().carries_recording) write_raw(carried_);
   }
 
+  void begin(system::Clock::time_point start) override {
+    if (marks_) marks_->start(start);
+  }
   void look(const LoopCounts& counts) override {
+    if (marks_) marks_->look(*this);
     if (has_sources()) sources_.collect(*this);  // at once: a subprocess may end soon
     if (counts.duration_ns >= program_ns_) {
       describe_program(tree_, about_);
@@ -88,12 +94,15 @@ class Recorder : public Recording {
   // `writes`: there is a profile that is worth a file.
   Result<void> finish(const LoopCounts& counts, bool writes) {
     if (has_sources()) sources_.finish(*this);
+    if (marks_) marks_->finish(*this, counts.duration_ns);
     (void)writing_.finish();  // what it has written is replaced now
     Recording::finish();
     update_metadata(counts, true);
     progress_.clear();
     return writes ? write() : Result<void>();
   }
+
+  std::string text_of_marks() const { return marks_ ? marks_->text() : ""; }
 
  private:
   // Making a page takes a second if it has much to show, and ticks do not wait. The one before may still be in the
@@ -142,6 +151,7 @@ class Recorder : public Recording {
   CarriedRecording carried_bytes_;
   std::ostream carried_{&carried_bytes_};
   SourceCollector sources_;
+  std::optional<CompilerMarks> marks_;
   system::ProgressLine progress_;
   Metadata about_;
   std::int64_t program_ns_ = 0;
@@ -249,7 +259,8 @@ Part record_part(const RecordOptions& options, const Alongside* alongside, Proce
     print_end(recorder.profile(), options.shape.mode, output, counts, part.is_written,
               part.shows() && alongside != nullptr ? alongside->text(recorder) : std::string());
   }
-  if (!part.shows()) output.discard();
+  if (part.shows()) say("{}", recorder.text_of_marks());
+  else output.discard();
   return part;
 }
 

@@ -71,6 +71,12 @@ void Recording::add_loss(Loss loss, std::int64_t count) {
   if (raw_) raw_->loss(loss, count);
 }
 
+void Recording::add_mark(Mark mark) {
+  if (built_.profile().marks.size() >= most_marks) return;
+  if (raw_) raw_->mark(mark);
+  built_.profile().marks.push_back(std::move(mark));
+}
+
 void Recording::add_source(const std::string& file, Profile::Source source) {
   if (raw_) raw_->source(file, source);
   built_.profile().sources[file] = std::move(source);

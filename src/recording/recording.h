@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "events/event_tables.h"
+#include "events/mark.h"
 #include "output/raw.h"
 #include "profile/profile_builder.h"
 #include "sampling/sampling_loop.h"
@@ -36,6 +37,8 @@ class Recording : public SampleSink {
   // When no more samples come.
   void finish() { built_.finish(); }
   void resolve_names();
+  // What has happened besides samples. No more than most_marks are kept.
+  void add_mark(Mark mark);
   // The text of a Lua file of the target.
   void add_source(const std::string& file, Profile::Source source);
   // Withdraws it.

@@ -36,6 +36,7 @@ class RawPart : public RawEvents {
   void waiting(std::int64_t count) override { writer_->waiting(count); }
   void state(const HeapChanges::State& state) override { writer_->state(state); }
   void heap(const Tick& tick, const HeapChange& change) override { writer_->heap(tick, change); }
+  void mark(const Mark& mark) override { writer_->mark(mark); }
   void end(const Profile& profile) override {
     for (const auto& [file, source] : profile.sources) writer_->source(file, source);
     writer_->about(profile.about);

@@ -10,6 +10,7 @@
 #include "profile/coverage.h"
 #include "profile/doing.h"
 #include "profile/function_table.h"
+#include "profile/mark_text.h"
 #include "profile/recorded.h"
 
 namespace luaspy {
@@ -150,6 +151,16 @@ Json heaps(const Profile& profile) {
   return json;
 }
 
+// What LuaJIT's compiler did, if it was watched.
+Json compiler(const Profile& profile) {
+  const std::array<std::int64_t, mark_kinds> counts = counts_of(profile.marks);
+  const auto count = [&](Mark::Kind kind) { return counts[static_cast<std::size_t>(kind)]; };
+  return {{"aborts", count(Mark::Kind::abort)},
+          {"blacklisted", count(Mark::Kind::blacklisted)},
+          {"flushes", count(Mark::Kind::flush)},
+          {"traces", count(Mark::Kind::trace)}};
+}
+
 std::string_view word(ProfileDiff::Verdict verdict) {
   constexpr std::array<std::string_view, 7> words = {"none", "perhaps", "more", "less", "like others", "new", "gone"};
   return words[static_cast<std::size_t>(verdict)];
@@ -170,14 +181,16 @@ Json row_of(const ProfileDiff::Row& row) {
 }  // namespace
 
 std::string profile_json(const std::string& file, const Profile& profile) {
-  return text_of({{"version", version},
-                  {"recording", recording(file, profile)},
-                  {"functions", functions(profile, false)},
-                  {"lines", functions(profile, true)},
-                  {"states", states(profile)},
-                  {"threads", threads(profile)},
-                  {"labels", labels(profile)},
-                  {"heaps", heaps(profile)}});
+  Json json = {{"version", version},
+               {"recording", recording(file, profile)},
+               {"functions", functions(profile, false)},
+               {"lines", functions(profile, true)},
+               {"states", states(profile)},
+               {"threads", threads(profile)},
+               {"labels", labels(profile)},
+               {"heaps", heaps(profile)}};
+  if (!profile.marks.empty()) json["compiler"] = compiler(profile);
+  return text_of(json);
 }
 
 std::string diff_json(const std::string& file_before, const Profile& before, const std::string& file_after,

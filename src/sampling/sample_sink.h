@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "base/sample.h"
 #include "sampling/precedence.h"
+#include "system/calls.h"
 
 namespace luaspy {
 
@@ -32,6 +33,8 @@ inline constexpr const char* unheard_text =
 class SampleSink {
  public:
   virtual ~SampleSink() = default;
+  // Before all others: the time from which Tick::at_ns counts.
+  virtual void begin(system::Clock::time_point /*start*/) {}
   // One tick of one thread: a stack or a loss. Sample::again is never set.
   virtual void add(ThreadId thread, const Tick& tick, const Sample& sample) = 0;
   // Ticks of a thread that slept, or that could run but had no CPU, if samples of these were not

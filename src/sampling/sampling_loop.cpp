@@ -28,6 +28,7 @@ class SamplingLoop::Loop {
         evaluator_(tree.tables(), sink, counts, start_, grid_.interval()),
         watchdog_(1 + usable_cpus().size(), usable_cpus()) {
     if (options.duration) watchdog_.end_at(ends_at());
+    sink.begin(start_);
   }
 
   void run_until(Clock::time_point until) {

@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 // A function of each kind, called by the one before, with decisions made before the last one waits.
-const std::string kinds =
+const std::string kinds_of_functions =
     "local function build(n, inner)\n"
     "  local t = {}\n"
     "  for i = 1, n do\n"
@@ -95,7 +95,7 @@ void check_decisions(const Json& dump) {
 void check_live(const std::string& name) {
   INFO(name);
   const Folder folder;
-  Running program(lua({folder.write("a.lua", kinds)}, name));
+  Running program(lua({folder.write("a.lua", kinds_of_functions)}, name));
   program.read_until("READY");
   program.await("it reads",
                 [&] { return read_file(fmt::format("/proc/{}/syscall", program.pid())).starts_with("0 "); });
@@ -129,7 +129,7 @@ TEST_CASE("the same with references of 64 and of 32 bits", "[jit][all]") {
 
 TEST_CASE("a program whose compiler is off says so for each function", "[jit]") {
   const Folder folder;
-  Running program(command_of(target(luajit), Jit::off) + Words{folder.write("a.lua", kinds)});
+  Running program(command_of(target(luajit), Jit::off) + Words{folder.write("a.lua", kinds_of_functions)});
   program.read_until("READY");
   const Finished text = luaspy({"dump", "--traces", "--pid", std::to_string(program.pid())});
   INFO(text.out);

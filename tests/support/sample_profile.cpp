@@ -17,6 +17,11 @@ struct Taken {
 };
 
 const std::vector<HeapChanges::State> heaps = {{100, 0x5555'5555'0018}, {100, 0x7fff'f000'1018}};
+const std::vector<Mark> marks = {
+    {Mark::Kind::abort, 12'500'000, 100, "app/main.lua", 12, 10, "NYI: bytecode FNEW at app/main.lua:13"},
+    {Mark::Kind::trace, 31'000'001, 100, "app/main.lua", 30, 3, "from trace 1 exit 2, root 1, 230 bytes"},
+    {Mark::Kind::blacklisted, 21'000'000, 100, "app/main.lua", 12, 11, "NYI: FastFunc \"x\"<script>"},
+    {Mark::Kind::flush, 45'000'000, 100, "", 0, 0, ""}};
 const std::vector<ThreadInfo> threads = {{100, "lua5.4", 100, "lua5.4 my script.lua"},
                                          {101, "worker; \"two\"", 100, "lua5.4 my script.lua"}};
 
@@ -101,6 +106,7 @@ Profile sample_profile(Unit unit) {
     add_framed(profile, threads[taken.thread], taken.tick, taken.sample);
     for (const HeapChange& heap : taken.heaps) profile.heaps.add(taken.tick.at_ns, heap);
   }
+  if (unit == Unit::nanoseconds) profile.marks = marks;
   profile.add_loss(Loss::late, 2);
   profile.add_idle();
   profile.resolve_names();
@@ -118,6 +124,9 @@ std::string sample_recording(Unit unit) {
     write(raw, tables, taken);
     for (const HeapChange& heap : taken.heaps) raw.heap(taken.tick, heap);
     raw.flush();
+  }
+  if (unit == Unit::nanoseconds) {
+    for (const Mark& mark : marks) raw.mark(mark);
   }
   raw.loss(Loss::late, 2);
   raw.idle(1);

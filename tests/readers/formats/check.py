@@ -163,13 +163,29 @@ def heaps_of(facts):
     return {(heap["pid"], heap["name"]): [tuple(value) for value in heap["values"]] for heap in facts["heaps"]}
 
 
+def marks_of(facts):
+    """In the order of time."""
+    return sorted(((mark["at_ns"], mark["pid"], mark["kind"], mark["place"], mark["number"], mark["text"]) for mark in facts["marks"]), key=lambda mark: mark[0])
+
+
+def title_of(kind, place, number):
+    return " ".join(part for part in (kind, str(number) if kind == "trace" else "", place) if part)
+
+
 def check_chrometrace(path, facts):
     trace = json.loads(path.read_text())
+    instants = []
     tracks, names, processes, counters = collections.defaultdict(list), {}, {}, collections.defaultdict(list)
     for event in trace["traceEvents"]:
         place = event["pid"], event["tid"]
         if event["ph"] == "M":
             (names if event["name"] == "thread_name" else processes if event["name"] == "process_name" else {})[place] = event["args"].get("name")
+            continue
+        if event["ph"] == "i":
+            args = event["args"]
+            equal((event["s"], event["cat"], event["tid"]), ("p", "compiler", event["pid"]), "an instant event")
+            equal(set(args) - {"failed attempts", "why", "link"}, set(), "what an instant event says")
+            instants.append((round(event["ts"] * 1000), event["pid"], event["name"], args.get("failed attempts"), args.get("why", args.get("link", ""))))
             continue
         if event["ph"] == "C":
             [[unit, value]] = event["args"].items()
@@ -177,6 +193,8 @@ def check_chrometrace(path, facts):
             continue
         tracks[place].append(event)
     equal({pid for pid, _ in processes}, {pid for pid, _ in names}, "processes with a name")
+    equal(instants, [(at, pid, title_of(kind, place, number), number if kind in ("abort", "blacklisted") else None, text)
+                     for at, pid, kind, place, number, text in marks_of(facts)], "marks")
     times, states = Sums(), collections.Counter()
     for place, events in tracks.items():
         is_state = names[place].endswith(": state")
@@ -237,10 +255,27 @@ def check_firefox_tables(thread, categories, strings):
     assert all(sub < len(categories[category]["subcategories"]) for category, sub in zip(frames["category"], frames["subcategory"]))
 
 
+def check_markers(profile, facts):
+    """RawMarkerTable and MarkerSchema in src/types of the same."""
+    strings, markers = profile["shared"]["stringArray"], []
+    schemas = {schema["name"]: schema for schema in profile["meta"]["markerSchema"]}
+    for thread in profile["threads"]:
+        table = thread["markers"]
+        for i, data in enumerate(table["data"]):
+            fields = schemas[data["type"]]["fields"]
+            assert all(set(field) == {"key", "label", "format"} for field in fields), fields
+            equal(set(data) - {"type"} - {field["key"] for field in fields}, set(), "fields of a marker that its schema does not have")
+            equal((table["phase"][i], table["endTime"][i]), (0, None), "an instant marker")
+            markers.append((round(table["startTime"][i] * 10**6), int(thread["pid"]), strings[table["name"][i]], data.get("place", ""),
+                            data.get("attempts", data.get("trace", 0)), data.get("what", "")))
+    equal(sorted(markers), sorted((at, pid, "LuaJIT " + kind, place, number, text) for at, pid, kind, place, number, text in marks_of(facts)), "markers")
+
+
 def check_firefox(path, facts):
     profile = json.loads(path.read_text())
     meta, strings = profile["meta"], profile["shared"]["stringArray"]
     equal((meta["preprocessedProfileVersion"], meta["interval"], meta["startTime"], meta["symbolicated"]), (56, 1000 / facts["rate"], facts["started_s"] * 1000, True), "meta")
+    check_markers(profile, facts)
     categories = meta["categories"]
     assert {category["color"] for category in categories} <= COLORS and all(category["subcategories"][0] == "Other" for category in categories)
     equal(next(category["name"] for category in categories if category["color"] == "grey"), "Other", "default category")

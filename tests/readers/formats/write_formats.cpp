@@ -163,8 +163,17 @@ nlohmann::json facts(const Profile& profile) {
                      {"values", values},
                      {"cycles", heap.track.points().back().cycles}});
   }
+  nlohmann::json marks = nlohmann::json::array();
+  for (const Mark& mark : profile.marks)
+    marks.push_back({{"kind", name(mark.kind)},
+                     {"at_ns", mark.at_ns},
+                     {"pid", mark.pid},
+                     {"place", mark.file.empty() ? "" : as_json(fmt::format("{}:{}", mark.file, mark.line))},
+                     {"number", mark.number},
+                     {"text", as_json(mark.text)}});
   nlohmann::json json = {{"samples", profile.samples()},
                          {"heaps", heaps},
+                         {"marks", marks},
                          {"weight", profile.weight()},
                          {"unit", name(profile.about.unit)},
                          {"threads", threads},

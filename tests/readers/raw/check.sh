@@ -62,6 +62,24 @@ for name, values in json.load(sys.stdin)["labels"].items():
 "$python" "$here/read.py" "$here/labels.luaspy" labels | sort > "$folder/labels.expected"
 cmp "$folder/labels" "$folder/labels.expected"
 [ "$(wc -l < "$folder/labels")" = 3 ]
+# The marks, as chrometrace has them.
+"$luaspy" report "$golden/sample.luaspy" -f chrometrace -o - | "$python" -c '
+import json, sys
+for event in json.load(sys.stdin)["traceEvents"]:
+    if event["ph"] == "i":
+        kind, *place = event["name"].split(" ")
+        args = event["args"]
+        number = args.get("failed attempts") or (place.pop(0) if kind == "trace" else 0)
+        place = " ".join(place)
+        why = args.get("why") or args.get("link") or ""
+        print(f"{round(event['"'ts'"'] * 1000)} ns {event['"'pid'"']} {kind} {place} {number}: {why}")
+' > "$folder/marks"
+"$python" "$here/read.py" "$golden/sample.luaspy" marks > "$folder/marks.expected"
+cmp "$folder/marks" "$folder/marks.expected"
+[ "$(wc -l < "$folder/marks")" = 4 ]
+# Those of a part of the time have the times of that part.
+"$luaspy" report "$golden/sample.luaspy" --from 0.02 --to 0.04 -f raw -o "$folder/part.luaspy"
+[ "$("$python" "$here/read.py" "$folder/part.luaspy" marks | cut -d' ' -f1,4 | tr '\n' ' ')" = '1000000 blacklisted 11000001 trace ' ]
 
 # What report prints for bytes, and what it refuses.
 "$luaspy" report "$golden/sample.bytes.luaspy" > "$folder/report"

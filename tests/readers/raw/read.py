@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reads a raw recording of version 1 or 2 as described in docs/raw-format.md, and prints it folded, with lines: with numbers of samples, or with their
-weights if these are not times. With a second argument, `heaps` or `labels`, it prints the sizes of heaps, or how many samples have each label, instead. check.sh compares the results with luaspy's."""
+weights if these are not times. With a second argument, `heaps`, `labels` or `marks`, it prints the sizes of heaps, how many samples have each label, or the marks, instead. check.sh compares the results with luaspy's."""
 import sys
 import zlib
 
@@ -13,10 +13,11 @@ class Reader:
         self.counts, self.weights, self.about = {}, {}, {}   # counts, weights: by stack
         self.labels, self.labelled = [()], {}   # by set; samples by set
         self.weight, self.unit, self.at = 0, None, 0
+        self.marks = []   # (time, line)
         self.states, self.sizes, self.cycles, self.heaps = [], [], [], []   # heaps: lines
 
     def record(self, kind, body):
-        fields = numbers(body) if 3 <= kind <= 10 or kind in (12, 13, 15) else []
+        fields = numbers(body) if 3 <= kind <= 10 or kind in (12, 13, 15, 16) else []
         if kind == 1:
             key, rest = text(body)
             self.about[key] = text(rest)[0]
@@ -49,6 +50,10 @@ class Reader:
             self.cycles[state] += 1 if flags & 8 else 0
             assert flags & 7 <= 4 and 0 <= self.sizes[state] <= 2**47
             self.heaps.append(f"{self.states[state][0]} {state} {self.at} ns: {self.sizes[state]} bytes, {self.cycles[state]} cycles")
+        elif kind == 16 and fields[0] < 4:
+            what, at, pid, file, line, number, why = fields[:7]
+            place = f"{self.strings[file]}:{line}" if self.strings[file] else ""
+            self.marks.append((at, f"{at} ns {pid} {('abort', 'blacklisted', 'flush', 'trace')[what]} {place} {number}: {self.strings[why]}"))
         elif kind == 6:
             self.at += fields[0]
             self.weight = fields[1] if len(fields) > 1 else fields[0]
@@ -162,6 +167,9 @@ def main():
         return
     if sys.argv[2:] == ["labels"]:
         print("\n".join(sorted(f"{name}={value} {count}" for (name, value), count in reader.labelled.items())))
+        return
+    if sys.argv[2:] == ["marks"]:
+        print("\n".join(line for _, line in sorted(reader.marks, key=lambda mark: mark[0])))
         return
     reader.settle()
     lines = {}

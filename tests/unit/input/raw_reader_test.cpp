@@ -107,4 +107,36 @@ TEST_CASE("heaps that make no sense end the recording", "[unit]") {
   }
 }
 
+TEST_CASE("marks of later releases are left out, and those that make no sense end the recording", "[unit]") {
+  const auto mark = [](std::initializer_list<std::uint64_t> fields) {
+    std::string body;
+    for (const std::uint64_t field : fields) put_varint(body, field);
+    return raw_record(raw::mark, body);
+  };
+  const std::string begin = unit() + raw_record(raw::about, raw_text("complete") + raw_text("1")) +
+                            raw_record(raw::string, "a.lua") + raw_record(raw::string, "why\x1b[31m");
+  const std::string good = mark({0, 5'000, 7, 0, 12, 3, 1});
+  const Result<Profile> profile = read(begin + mark({4, 1, 7, 0, 1, 1, 1}) + good +
+                                       mark({2, 6'000, 7, 0, 0, 0, 1, 99}));
+  REQUIRE(profile);
+  CHECK(profile->about.complete);
+  REQUIRE(profile->marks.size() == 2);
+  CHECK(profile->marks[0] == Mark{Mark::Kind::abort, 5'000, 7, "a.lua", 12, 3, "why\\x1b[31m"});
+  CHECK(profile->marks[1].kind == Mark::Kind::flush);
+  constexpr std::uint64_t too_large = std::uint64_t{1} << 61;
+  for (const std::string& bad :
+       {mark({0, 5'000, 7, 2, 12, 3, 1}), mark({0, 5'000, 7, 0, 12, 3, 2}), mark({0, 5'000, 7, 0, 12, 3}),
+        mark({0, too_large, 7, 0, 12, 3, 1}), mark({0, 1, 7, 0, 1ULL << 31, 3, 1})}) {
+    const Result<Profile> read_so = read(begin + good + bad);
+    REQUIRE(read_so);
+    CHECK(!read_so->about.complete);
+    CHECK(read_so->marks.size() == 1);
+  }
+  std::string many;
+  for (std::size_t i = 0; i <= most_marks; ++i) many += good;
+  const Result<Profile> bounded = read(begin + many);
+  REQUIRE(bounded);
+  CHECK(bounded->marks.size() == most_marks);
+}
+
 }  // namespace luaspy
