@@ -66,13 +66,13 @@ Result<int> jit(const JitOptions& options) {
   sampler_options.merging.traces = true;
   const bool prints_alone = options.json || options.watch;
   const TargetOptions target = with_output_kept(options.target, prints_alone ? "-" : "");
+  system::watch_signals();  // before the program starts: Ctrl-C may come at once
   Result<ProcessTree> opened = ProcessTree::open(target, sampler_options, options.subprocesses);
   if (!opened) return opened.error();
   ProcessTree& tree = *opened;
   if (!tree.target().launched()) {
     if (const Result<void> lua = tree.check_lua(); !lua) return lua.error();
   }
-  system::watch_signals();
   WatchedCompilers compilers(tree, WatchThread::Surveys::some);
   JitSink sink(tree, compilers, options);
   compilers.find();
@@ -100,6 +100,8 @@ Result<int> jit(const JitOptions& options) {
   const int status = await_command(tree, options.end_command);
   if (!printed) return printed.error();
   if (has_luajit || status != 0) return status;
+  if (system::end_requested() != 0 && sink.time().samples == 0 && !compilers.has_others())
+    return Error{Cause::no_samples, "No samples: luaspy was asked to end before it saw a LuaJIT run."};
   return Error{Cause::no_lua, compilers.has_others()
                                   ? "No LuaJIT: what runs there is another Lua, which has no compiler."
                                   : "No LuaJIT was seen to run."};

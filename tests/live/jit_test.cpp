@@ -1,5 +1,7 @@
 // luaspy jit as a command. tests/jit/jit_v.py compares what it says of the compiler with LuaJIT's own words.
 
+#include <signal.h>
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -121,6 +123,31 @@ TEST_CASE("flushes and traces are seen as they come", "[jit]") {
   program.read_until("FLUSHED");
   CHECK(has(watch.read_line(), " flush: all traces are thrown away"));
   program.close_input();
+}
+
+TEST_CASE("asked to end in its first instant, it says what it knows", "[jit]") {
+  // By the command itself, which is never a LuaJIT.
+  const std::string ignored = "grep SigIgn /proc/self/status >&2; ";
+  const Finished asked = luaspy({"jit", "--", "/bin/sh", "-c", ignored + "kill -INT $PPID"});
+  INFO(asked.err);
+  CHECK(asked.status == 11);
+  CHECK(has(asked.err, "No samples: luaspy was asked to end before it saw a LuaJIT run.\n"));
+  // The command ignores no signal because of luaspy.
+  CHECK(has(asked.err, run({"/bin/sh", "-c", ignored}).err));
+  const Folder folder;
+  Running program(lua({folder.write("a.lua", closures)}, luajit));
+  program.read_until("READY");
+  Running luaspy({LUASPY_PROGRAM, "jit", "--pid", std::to_string(program.pid())});
+  luaspy.await("it handles signals", [&] {  // SIGALRM: this test handles SIGINT, too, before luaspy is executed
+    const std::string status = read_file("/proc/" + std::to_string(luaspy.pid()) + "/status");
+    const std::size_t at = status.find("SigCgt:");
+    return at != std::string::npos && (std::stoull(status.substr(at + 7), nullptr, 16) >> (SIGALRM - 1) & 1) != 0;
+  });
+  REQUIRE(::kill(luaspy.pid(), SIGINT) == 0);
+  const std::string verdict = luaspy.read_line();
+  INFO(verdict);
+  CHECK((has(verdict, "There are no samples of Lua that runs.") || has(verdict, " % of the time is interpreted")));
+  CHECK(luaspy.wait() == 0);
 }
 
 TEST_CASE("where there is no compiler, or it is off", "[jit]") {
