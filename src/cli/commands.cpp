@@ -48,7 +48,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->option_text("NAME");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--jit", options.marks_compiler,
-                  "LuaJIT: also record what its compiler does, and when: aborts, new traces; 3 % of a CPU for luaspy");
+                  "LuaJIT: mark what its compiler does: aborts, new traces; 3 % of a CPU");
   CLI::Option* const alloc = record.add_flag("--alloc", options.allocations,
                                              "Also sample who allocates: what the collector costs because of whom");
   record.add_option("--max-cost", options.max_cost, "With --alloc: how much of the program's time that may take (3)")
@@ -166,7 +166,7 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   CLI::Option* const core = add_core(dump, options.core, options.executable, options.root);
   add_mode(dump, options.mode);
   dump.add_flag("--traces", options.traces,
-                "LuaJIT: a frame for each trace, and what is compiled of each function, or why not");
+                "LuaJIT: a frame for each trace; what of a function is compiled, or why not");
   dump.add_flag("--locals", options.locals, "Names and values of parameters, locals, varargs and upvalues");
   dump.add_flag("-v,--verbose", options.verbose,
                 "Longer values: strings to 1000 bytes, tables to 100 entries, two deep");

@@ -209,7 +209,7 @@ void JitWatcher::see_traces(const JitInstant& now) {
   if (has_looked_ && now.code_top == code_top_ && now.free_slot == free_slot_ && (looks_ - 1) % seldom != 0) return;
   code_top_ = now.code_top, free_slot_ = now.free_slot;
   std::vector<Address> objects = reader_->trace_objects();
-  is_closing_ = is_closing(objects);
+  is_closing_ = is_closing(objects) || !is_there();  // it may have ended while this was read
   if (is_closing_) return;
   for (unsigned number = 1; number < std::max(objects.size(), objects_.size()); ++number) {
     const Address before = number < objects_.size() ? objects_[number] : 0,
