@@ -22,9 +22,9 @@ void WatchedCompilers::find() {
 }
 
 bool WatchedCompilers::find_now_and_then() {
-  constexpr std::chrono::milliseconds pause(50), first_pause(5);  // a program decides much in its first moments
+  constexpr std::chrono::milliseconds pause(50);
   if (system::Clock::now() < next_) return false;
-  next_ = system::Clock::now() + (has_luajit_ || has_others_ ? pause : first_pause);
+  next_ = system::Clock::now() + pause;
   find();
   return true;
 }

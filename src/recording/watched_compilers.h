@@ -22,7 +22,7 @@ class WatchedCompilers {
 
   // Looks for Luas that are not watched yet. Those that CPU samplers are just adding are found at the next call.
   void find();
-  // The same, not more often than 20 times a second once a Lua was found, which is often enough.
+  // The same, not more often than 20 times a second, which is often enough.
   bool find_now_and_then();
   // What is decided is seen from now on. Once.
   void begin() { watch_.begin(); }

@@ -14,8 +14,9 @@ namespace luaspy {
 class ProcessTree;
 
 struct ProbeTurn {
-  ProbeTurn(Probe* its, std::function<system::Clock::duration()> its_length = {})  // NOLINT(google-explicit-constructor):
-                                                                                   // most have no length
+  ProbeTurn(Probe* its,
+            std::function<system::Clock::duration()> its_length = {})  // NOLINT(google-explicit-constructor):
+                                                                       // most have no length
       : probe(its), length(std::move(its_length)) {}
   Probe* probe;
   std::function<system::Clock::duration()> length;  // asked at the beginning of each turn; empty: random
