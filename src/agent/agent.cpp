@@ -237,8 +237,6 @@ class Agent {
                                      std::chrono::system_clock::now().time_since_epoch())
                                      .count();
     SamplingLoop sampling(tree_, loop, sinks, counts);
-    if (recorder_ != nullptr) recorder_->begin(sampling.start());
-    if (triggers_ != nullptr) triggers_->begin(sampling.start());
     run(sampling);
     report_losses(window);
     programs_.update(tree_);

@@ -47,8 +47,7 @@ class FlightRecorder : public SampleSink {
   // `tables`: what the numbers of samples stand for; they must outlive it.
   FlightRecorder(const EventTables& tables, Options options);
 
-  // From now on, the times of ticks are since then.
-  void begin(system::Clock::time_point start) { start_ = start, ticks_ = 0; }
+  void begin(system::Clock::time_point start) override { start_ = start, ticks_ = 0; }
   void add(ThreadId thread, const Tick& tick, const Sample& sample) override;
   void add_idle(ThreadId thread, std::int64_t count) override;
   void add_waiting(ThreadId thread, std::int64_t count) override;

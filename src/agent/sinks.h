@@ -12,6 +12,9 @@ class Sinks : public SampleSink {
  public:
   explicit Sinks(std::vector<SampleSink*> all) : all_(std::move(all)) {}
 
+  void begin(system::Clock::time_point start) override {
+    for (SampleSink* const each : all_) each->begin(start);
+  }
   void add(ThreadId thread, const Tick& tick, const Sample& sample) override {
     for (SampleSink* const each : all_) each->add(thread, tick, sample);
   }

@@ -42,8 +42,7 @@ class TriggerWatch : public SampleSink {
   TriggerWatch(const EventTables& tables, std::vector<Trigger> triggers, system::Clock::duration hold_off, Act act,
                CpuTime cpu_time);
 
-  // From now on, the times of ticks are since then.
-  void begin(system::Clock::time_point start) { start_ = start; }
+  void begin(system::Clock::time_point start) override { start_ = start; }
   void add(ThreadId thread, const Tick& tick, const Sample& sample) override;
   void add_idle(ThreadId thread, std::int64_t count) override;
   void add_waiting(ThreadId, std::int64_t) override {}

@@ -41,9 +41,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->option_text("SECONDS");
   add_debuginfod(record, options.target);
   record.add_flag("--no-source", options.no_source, "Leave the text of Lua files out of flame graph and raw files");
-  record
-      .add_option("--label", options.labels,
-                  "What samples are labelled with, for report --by: coroutine, by its function")
+  record.add_option("--label", options.labels, "Samples say in which coroutine they were, for report --by")
       ->check(one_of({"coroutine"}))
       ->option_text("NAME");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");

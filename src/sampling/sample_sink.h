@@ -33,7 +33,7 @@ inline constexpr const char* unheard_text =
 class SampleSink {
  public:
   virtual ~SampleSink() = default;
-  // Before all others: the time from which Tick::at_ns counts.
+  // Before all others: the time from which Tick::at_ns counts from now on.
   virtual void begin(system::Clock::time_point /*start*/) {}
   // One tick of one thread: a stack or a loss. Sample::again is never set.
   virtual void add(ThreadId thread, const Tick& tick, const Sample& sample) = 0;

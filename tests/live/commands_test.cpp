@@ -225,8 +225,10 @@ TEST_CASE("wrong usage", "[commands]") {
   check_usage({"heap", "--diff"}, "--diff needs snapshots (luaspy heap --help)");
   check_usage({"completion"}, "say which shell: bash, zsh or fish (luaspy completion --help)");
   check_usage({"dump", "--json=5", "--pid", self}, "--json takes no value (luaspy dump --help)");
-  check_usage({"report", "a.luaspy", "--by", "tim"},
-              "--by: tim is not one of: samples, time, run. Did you mean time? (luaspy report --help)");
+  check_usage({"record", "--label", "corotine", "--pid", self},
+              "--label: corotine is not one of: coroutine. Did you mean coroutine? (luaspy record --help)");
+  check_usage({"report", "--diff", "a.luaspy", "b.luaspy", "--by", "coroutine"},
+              "--diff compares by samples, time or run, not by coroutine");
   check_usage({"record", "--nonsense", "--pid", self}, "luaspy record has no option --nonsense (luaspy record --help)");
   check_usage({"dump", "--lcoals", "--pid", self}, "luaspy dump has no option --lcoals. Did you mean --locals?");
   check_usage({"dump", "--pid"}, "--pid needs a value (luaspy dump --help)");
