@@ -112,10 +112,10 @@ def check_report(luaspy, pid, schema):
 def check_recordings(luaspy, lua, schema, folder):
     before, after, allocations = folder / "before.luaspy", folder / "after.luaspy", folder / "allocations.luaspy"
     script = folder / "work.lua"
-    rounds = 30000 if "-joff" in lua else 3000   # for as long: some 0.3 s on a fast machine
+    rounds = 50000 if "-joff" in lua else 5000   # for as long: half a second or more, else chance decides what the difference is
     for path, times in ((before, 5), (after, 15)):
         script.write_text(WORK % (times, rounds))
-        subprocess.run([luaspy, "record", "-r", "1000", "-o", str(path), "--"] + lua + [str(script)], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([luaspy, "record", "-r", "1000", "--max-stopped", "100", "-o", str(path), "--"] + lua + [str(script)], check=True, stderr=subprocess.DEVNULL)
     subprocess.run([luaspy, "record", "--alloc", "-o", str(allocations), "--"] + lua + [str(script)], check=True, stderr=subprocess.DEVNULL)
     for words in ([before], [before, "--from", "0.05"], [allocations, "--unit", "bytes"], [allocations, "--unit", "objects"]):
         (profile,) = schema.check(output_of([luaspy, "report", "--json", *words]), words)
