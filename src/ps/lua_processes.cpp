@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
+#include <memory>
 
 #include "attach/live_memory.h"
 #include "attach/mapped_files.h"
@@ -68,14 +70,18 @@ std::map<pid_t, std::uint64_t> thread_times(pid_t pid) {
   return times;
 }
 
+// Those of passwd(5): getpwuid(3) would ask services, over sockets. Others are their numbers.
+std::map<uid_t, std::string> local_users() {
+  std::map<uid_t, std::string> names;
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/etc/passwd", "re"), &std::fclose);
+  if (file == nullptr) return names;
+  while (const passwd* const user = ::fgetpwent(file.get())) names.emplace(user->pw_uid, user->pw_name);
+  return names;
+}
+
 const std::string& user_name(uid_t uid) {
-  static std::map<uid_t, std::string> names;
-  const auto [entry, is_new] = names.try_emplace(uid);
-  if (is_new) {
-    const passwd* const found = ::getpwuid(uid);
-    entry->second = found != nullptr ? found->pw_name : std::to_string(uid);
-  }
-  return entry->second;
+  static std::map<uid_t, std::string> names = local_users();
+  return names.try_emplace(uid, std::to_string(uid)).first->second;
 }
 
 uid_t effective_user(pid_t pid) {
