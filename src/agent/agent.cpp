@@ -249,6 +249,7 @@ class Agent {
   }
 
   void run(SamplingLoop& sampling) {
+    // A probe that is alone is not asked how long its turns are.
     std::vector<ProbeTurn> turns = {{&sampling, [this] { return allocations_->until_turn(); }}};
     if (allocations_ != nullptr) turns.emplace_back(allocations_.get());
     (void)run_probes(tree_, turns, Clock::time_point::max());

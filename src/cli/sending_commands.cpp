@@ -106,8 +106,10 @@ void add_agent(CLI::App& app, AgentOptions& options) {
       ->transform(seconds(1, 3600))
       ->option_text("SECONDS");
   agent.add_flag("--idle", options.idle, "Sleeping threads, too, by what they wait in; they are read, not stopped");
-  agent.add_flag("--alloc", options.allocations,
-                 "Who allocates, too, in bytes and objects: seen for some ms at a time");
+  // Nothing else takes what was seen of allocations: without an engine it would pile up.
+  agent
+      .add_flag("--alloc", options.allocations, "Who allocates, too, in bytes and objects: seen for some ms at a time")
+      ->needs(agent.get_option("--to"));
   add_max_stopped(agent, options.max_stopped);
   agent.add_option("--max-cpu", options.max_cpu, "How much of one CPU luaspy may take; it samples less often then (1)")
       ->check(number(0.1, 100))
