@@ -41,9 +41,11 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->option_text("SECONDS");
   add_debuginfod(record, options.target);
   record.add_flag("--no-source", options.no_source, "Leave the text of Lua files out of flame graph and raw files");
-  record.add_option("--label", options.labels, "Samples say in which coroutine they were, for report --by")
-      ->check(one_of({"coroutine"}))
-      ->option_text("NAME");
+  record.add_option("--label", options.labels, "Samples say in which coroutine they were, or what id=req.id was then")
+      ->check(label())
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->option_text("NAME[=EXPR]");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--jit", options.marks_compiler,
                   "LuaJIT: mark what its compiler does: aborts, new traces; 3 % of a CPU");
@@ -101,6 +103,12 @@ void add_report(CLI::App& app, ReportOptions& options) {
   report.add_option("--top", options.top, "Rows of a table (20)")->check(whole_number(1, 1'000'000))->option_text("N");
   report.add_option("--by", options.by, "Shares of samples or of time; what each value of a label took; --diff: run")
       ->option_text("samples|time|LABEL");
+  report
+      .add_option("--label", options.shape.labels, "Only samples with this label, such as id=a (a regular expression)")
+      ->check(wanted_label())
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->option_text("NAME=PATTERN");
   report.add_flag("--total", options.total, "With --diff: functions including all that they call")
       ->needs(diff)
       ->option_text(" ");

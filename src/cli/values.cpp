@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "alloc/memprof.h"
+#include "base/label_expression.h"
 #include "cli/suggestion.h"
 #include "output/format.h"
 
@@ -42,6 +43,28 @@ CLI::Validator whole_number(int least, int most) {
           return fmt::format("it has to be from {} to {}", least, most);
         const bool is_whole = error == std::errc() && end == word.data() + word.size();
         return is_whole ? std::string() : fmt::format("{} is not a whole number", word);
+      },
+      "");
+}
+
+CLI::Validator label() {
+  return CLI::Validator(
+      [](const std::string& word) -> std::string {
+        if (word == "coroutine") return "";
+        if (word.find('=') == std::string::npos) return not_one_of(word, {"coroutine", "NAME=EXPR"});
+        return label_expression(word) ? ""
+                                      : fmt::format(
+                                            "{} is not NAME=EXPR, such as id=req.id: the name of a variable, "
+                                            "and of fields",
+                                            word);
+      },
+      "");
+}
+
+CLI::Validator wanted_label() {
+  return CLI::Validator(
+      [](const std::string& word) {
+        return word.find('=') != std::string::npos ? std::string() : fmt::format("{} is not NAME=PATTERN", word);
       },
       "");
 }

@@ -117,6 +117,13 @@ class NameSearch {
     return names;
   }
 
+  bool is_changed(int reg, int from, int to) {
+    for (int pc = from; pc < to; ++pc) {
+      if (--scans_left_ < 0 || changes(pc, reg)) return true;
+    }
+    return false;
+  }
+
   ValuePath event_path(int pc) const {
     const std::uint32_t instruction = code(pc);
     const int a = argument_a(pc), b = encoding_.b.of(instruction), c = argument_c(pc),
@@ -162,13 +169,6 @@ class NameSearch {
     path.index = index;
     std::ranges::reverse(path.keys);
     return path;
-  }
-
-  bool is_changed(int reg, int from, int to) {
-    for (int pc = from; pc < to; ++pc) {
-      if (--scans_left_ < 0 || changes(pc, reg)) return true;
-    }
-    return false;
   }
 
   // What a register holds: a named variable or constant, or the result of instruction `setter` (-1:
@@ -430,6 +430,10 @@ bool is_call(Bytecode bytecode, std::uint32_t instruction) {
 
 bool is_tail_call(Bytecode bytecode, std::uint32_t instruction) {
   return calls_of(encoding_of(bytecode), instruction) == Calls::tail_value;
+}
+
+bool is_assigned(const Prototype& function, int reg) {
+  return NameSearch(function).is_changed(reg, 0, static_cast<int>(function.code.size()));
 }
 
 std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction) {

@@ -43,6 +43,9 @@ std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction)
 // nullopt for other instructions, and if it depends on what came before it (B is 0; CALLM).
 std::optional<int> passed_arguments(Bytecode bytecode, std::uint32_t instruction);
 
+// Is there an instruction in the function that may change this register?
+bool is_assigned(const Prototype& function, int reg);
+
 // Is `instruction` an OP_CALL or OP_TAILCALL (LuaJIT: BC_CALL and its variants)? If it calls a Lua
 // function, that runs in the same luaV_execute (lvm.c). A function called as a metamethod or an
 // iterator does not.

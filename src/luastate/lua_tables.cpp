@@ -1,6 +1,7 @@
 #include "luastate/lua_tables.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace luaspy {
@@ -23,11 +24,29 @@ bool LuaTables::visit_entries(const Memory& memory, const TableParts& parts, std
     return more;
   });
   if (!readable || !more) return readable;
-  return visit_elements(memory, parts.nodes, sizes().node,
-                        std::min<std::uint64_t>(parts.node_count, most_slots - in_array),
+  const auto nodes = static_cast<std::uint32_t>(std::min<std::uint64_t>(parts.node_count, most_slots - in_array));
+  return visit_nodes(memory, parts, nodes, [&](std::uint32_t, const Value& key, const Value& value) {
+    return value.type == Value::Type::nil || visit(key, value);
+  });
+}
+
+std::optional<std::pair<Value, Value>> LuaTables::node(const Memory& memory, const TableParts& parts,
+                                                       std::uint32_t number) const {
+  std::array<std::byte, 64> bytes;
+  const auto its = std::span(bytes).first(sizes().node);
+  if (number >= parts.node_count || !memory.read(parts.nodes + Address{number} * sizes().node, its))
+    return std::nullopt;
+  return load_node(its);
+}
+
+bool LuaTables::visit_nodes(
+    const Memory& memory, const TableParts& parts, std::uint32_t count,
+    const std::function<bool(std::uint32_t number, const Value& key, const Value& value)>& visit) const {
+  std::uint32_t number = 0;
+  return visit_elements(memory, parts.nodes, sizes().node, std::min(count, parts.node_count),
                         [&](std::span<const std::byte> bytes) {
                           const auto [key, value] = load_node(bytes);
-                          return value.type == Value::Type::nil || visit(key, value);
+                          return visit(number++, key, value);
                         });
 }
 

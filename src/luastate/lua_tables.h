@@ -24,6 +24,13 @@ class LuaTables : public LuaValues {
   // other reason.
   bool visit_entries(const Memory& memory, const TableParts& parts, std::uint64_t most_slots,
                      const std::function<bool(const Value& key, const Value& value)>& visit) const;
+  // The key and the value of node `number` of the hash part, which may be free: then the value is nil.
+  std::optional<std::pair<Value, Value>> node(const Memory& memory, const TableParts& parts,
+                                              std::uint32_t number) const;
+  // Calls `visit` for the first `count` nodes of the hash part, also free ones, until it returns false. False if it
+  // ended for any other reason.
+  bool visit_nodes(const Memory& memory, const TableParts& parts, std::uint32_t count,
+                   const std::function<bool(std::uint32_t number, const Value& key, const Value& value)>& visit) const;
   // The table of globals of `L`; 0 if it cannot be read.
   virtual Address globals_table(const Memory& memory, TableForm form, Address G, Address L) const = 0;
 

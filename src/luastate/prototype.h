@@ -64,6 +64,20 @@ struct Prototype {
   int line(int pc) const;
 };
 
+// Calls `visit` with each local variable that is active at instruction `pc` and the number of its register, in order,
+// until it returns false (lfunc.c, luaF_getlocalname; lj_debug.c, debug_varname: the n-th active one is in register n).
+// Returns how many were active.
+template <typename Visit>
+int visit_locals(const Prototype& prototype, int pc, Visit visit) {
+  int number = 0;
+  for (const LocalVariable& local : prototype.locals) {
+    if (local.start_pc > pc) break;
+    if (pc >= local.end_pc) continue;
+    if (!visit(local, number++)) break;
+  }
+  return number;
+}
+
 // Where a function was defined: a small part of a Prototype.
 struct FunctionPlace {
   std::string source = "=?";

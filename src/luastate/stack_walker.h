@@ -34,6 +34,11 @@ class StackWalker {
   virtual void prefetch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
                         const KnownFunctions& known, ProtoList& protos) const = 0;
 
+  // In the stop, after prefetch(): the calls that the state may have, innermost first, for whoever touches what they
+  // use. Which of them it has is only known with the native frames. `walk` is reused.
+  virtual void likely_calls(const Locator::StoppedThread& thread, const ActiveState& activation,
+                            const WalkLimits& limits, LuaWalk& walk) const = 0;
+
   // After the stop: the calls, as far as they do not depend on the native frames. `innermost`: it
   // is the innermost state that runs on the thread.
   virtual void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) = 0;

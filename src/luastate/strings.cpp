@@ -86,6 +86,20 @@ std::optional<std::string> read_string(const Memory& memory, const LuaValues& lu
   return result;
 }
 
+std::optional<std::string> read_string_plainly(const Memory& memory, const LuaValues& lua, Address address,
+                                               std::size_t limit) {
+  std::array<std::byte, 64> bytes;
+  const auto header = std::span(bytes).first(std::min(lua.string_header_size(), bytes.size()));
+  if (!plausible_pointer(address, lua.string_alignment()) || !memory.read(address, header)) return std::nullopt;
+  const std::optional<Characters> characters = lua.characters(header);
+  if (!characters) return std::nullopt;
+  Address at = address + header.size();
+  if (characters->by_pointer) at = memory.get<Address>(at).value_or(0);
+  std::string text(std::min<std::uint64_t>(characters->length, limit), '\0');
+  if (!text.empty() && !memory.read(at, std::as_writable_bytes(std::span(text)))) return std::nullopt;
+  return text;
+}
+
 std::optional<std::uint64_t> string_length(const Memory& memory, const LuaValues& lua, Address address) {
   std::array<std::byte, 64> bytes;
   const auto header = std::span(bytes).first(std::min(lua.string_header_size(), bytes.size()));

@@ -65,6 +65,10 @@ class StringBatch {
 std::optional<std::string> read_string(const Memory& memory, const LuaValues& lua, Address address,
                                        std::size_t limit = string_limit);
 
+// The same by plain reads, of which a snapshot keeps what they have read, as it does not for batches.
+std::optional<std::string> read_string_plainly(const Memory& memory, const LuaValues& lua, Address address,
+                                               std::size_t limit);
+
 // The length of the string at `address` in bytes; nullopt if there is none.
 std::optional<std::uint64_t> string_length(const Memory& memory, const LuaValues& lua, Address address);
 

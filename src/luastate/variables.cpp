@@ -16,11 +16,16 @@ VariableReader::VariableReader(const Memory& memory, const ActiveState& state, c
       walk_(walk),
       names_(names),
       limits_(limits),
-      values_(memory, {L_, state.G, &lua_}, names, limits, room) {
+      values_(memory, {L_, state.G, &lua_}, names, limits, room),
+      trace_(trace_part(memory, *state.lua, L_, walk)) {}
+
+TracePart trace_part(const Memory& memory, const Lua& lua, Address L, const LuaWalk& walk) {
+  TracePart part;
   for (const LuaCall& call : walk.calls) {
-    if (call.on_trace) trace_base_ = call.ci;
+    if (call.on_trace) part.base = call.ci;
   }
-  if (trace_base_ != 0) stack_limit_ = state.lua->stack_of(memory, L_).second;
+  if (part.base != 0) part.limit = lua.stack_of(memory, L).second;
+  return part;
 }
 
 CallVariables VariableReader::variables(std::size_t index, Address pc) {
@@ -32,7 +37,7 @@ CallVariables VariableReader::variables(std::size_t index, Address pc) {
     return result;
   }
   const Prototype* const prototype = names_.prototype(lua_, call);
-  result.not_known = prototype == nullptr ? "the function is not readable" : why_not(call, pc);
+  result.not_known = prototype == nullptr ? "the function is not readable" : why_no_locals(lua_, walk_, call, pc);
   if (result.not_known.empty()) add_locals(call, prototype, call.index_of(pc), result);
   add_upvalues(call, prototype, result);
   return result;
@@ -56,10 +61,10 @@ CallVariables VariableReader::yielded() {
   return result;
 }
 
-std::string_view VariableReader::why_not(const LuaCall& call, Address pc) const {
-  if (walk_.relocated) return "the stack is being moved";
+std::string_view why_no_locals(const Lua& lua, const LuaWalk& walk, const LuaCall& call, Address pc) {
+  if (walk.relocated) return "the stack is being moved";
   if (call.on_trace || call.func == 0) return "in machine code";
-  if (!call.has_pc(pc) || (lua_.prepares_parameters(call) && call.index_of(pc) == 0)) return "being called";
+  if (!call.has_pc(pc) || (lua.prepares_parameters(call) && call.index_of(pc) == 0)) return "being called";
   return {};
 }
 
@@ -70,30 +75,27 @@ bool VariableReader::add(Variable::Kind kind, std::string name, Address slot, Ca
   return true;
 }
 
-// lfunc.c, luaF_getlocalname; lj_debug.c, debug_varname: the n-th variable that is active at `pc`
-// is in register n. Bytecode without debug information still has the number of parameters.
+// Bytecode without debug information still has the number of parameters.
 void VariableReader::add_locals(const LuaCall& call, const Prototype* prototype, int pc, CallVariables& result) {
   const Address base = lua_.first_local(memory_, call);
-  const auto parameters = static_cast<std::uint64_t>(prototype->parameters);
   if (base == 0) {
     result.not_known = "being called";
     return;
   }
-  std::uint64_t number = 0;
-  const auto slot = [&] { return base + number * lua_.slot_size(); };
-  for (const LocalVariable& local : prototype->locals) {
-    if (local.start_pc > pc) break;
-    if (pc >= local.end_pc) continue;
-    if (!add(number < parameters ? Variable::Kind::parameter : Variable::Kind::local, printable(local.name), slot(),
-             result))
-      return;
-    ++number;
-  }
+  const auto slot = [&](int number) { return base + static_cast<std::uint64_t>(number) * lua_.slot_size(); };
+  const int parameters = prototype->parameters;
+  bool has_room = true;
+  int number = visit_locals(*prototype, pc, [&](const LocalVariable& local, int its) {
+    return has_room = add(its < parameters ? Variable::Kind::parameter : Variable::Kind::local, printable(local.name),
+                          slot(its), result);
+  });
+  if (!has_room) return;
   for (; number < parameters; ++number) {
-    if (!add(Variable::Kind::parameter, fmt::format("(parameter) {}", number + 1), slot(), result)) return;
+    if (!add(Variable::Kind::parameter, fmt::format("(parameter) {}", number + 1), slot(number), result)) return;
   }
   if (!call.is_vararg()) return;
-  add_slots(Variable::Kind::vararg, "(vararg)", lua_.varargs(memory_, call, parameters), result);
+  add_slots(Variable::Kind::vararg, "(vararg)", lua_.varargs(memory_, call, static_cast<std::uint64_t>(parameters)),
+            result);
 }
 
 void VariableReader::add_slots(Variable::Kind kind, std::string_view name, Slots slots, CallVariables& result) {
@@ -114,11 +116,6 @@ Slots VariableReader::c_arguments(std::size_t index) const {
   return lua_.c_arguments(memory_, L_, walk_, index);
 }
 
-// For open upvalues, which are stack slots.
-bool VariableReader::is_on_trace(Address slot) const {
-  return trace_base_ != 0 && slot >= trace_base_ && slot < stack_limit_;
-}
-
 void VariableReader::add_upvalues(const LuaCall& call, const Prototype* prototype, CallVariables& result) {
   if (call.closure == 0) return;
   const std::size_t count = lua_.upvalue_count(memory_, call.closure);
@@ -126,7 +123,7 @@ void VariableReader::add_upvalues(const LuaCall& call, const Prototype* prototyp
     const bool is_named = prototype != nullptr && i < prototype->upvalues.size();
     std::string name = is_named ? printable(prototype->upvalues[i]) : fmt::format("(upvalue) {}", i + 1);
     const Address slot = lua_.upvalue_slot(memory_, call.closure, i);
-    if (is_on_trace(slot))
+    if (trace_.has(slot))  // of an open upvalue
       result.variables.push_back({Variable::Kind::upvalue, std::move(name), "not known: in machine code"});
     else if (!add(Variable::Kind::upvalue, std::move(name), slot, result)) return;
     if (result.variables.size() >= limits_.variables) return;

@@ -44,6 +44,16 @@ struct CallVariables {
   std::string_view not_known;
 };
 
+// Why the locals of a call of `walk` cannot be told; empty if nothing prevents it. `pc`: its next instruction.
+std::string_view why_no_locals(const Lua& lua, const LuaWalk& walk, const LuaCall& call, Address pc);
+
+// The part of the Lua stack of a walk that machine code works on: what is in memory there is outdated.
+struct TracePart {
+  Address base = 0, limit = 0;  // 0: no machine code runs
+  bool has(Address slot) const { return base != 0 && slot >= base && slot < limit; }
+};
+TracePart trace_part(const Memory& memory, const Lua& lua, Address L, const LuaWalk& walk);
+
 class VariableReader {
  public:
   // `walk` belongs to `state`. While this is used, `memory` must not change: the thread is stopped, or
@@ -61,12 +71,10 @@ class VariableReader {
 
  private:
   Slots c_arguments(std::size_t index) const;
-  std::string_view why_not(const LuaCall& call, Address pc) const;
   void add_locals(const LuaCall& call, const Prototype* prototype, int pc, CallVariables& result);
   void add_slots(Variable::Kind kind, std::string_view name, Slots slots, CallVariables& result);
   void add_upvalues(const LuaCall& call, const Prototype* prototype, CallVariables& result);
   bool add(Variable::Kind kind, std::string name, Address slot, CallVariables& result);
-  bool is_on_trace(Address slot) const;
 
   const Memory& memory_;
   const Lua& lua_;  // knows the types of numbers
@@ -75,8 +83,7 @@ class VariableReader {
   Names& names_;
   ValueLimits limits_;
   ValueText values_;
-  // The part of the Lua stack that machine code works on; 0: no machine code runs.
-  Address trace_base_ = 0, stack_limit_ = 0;
+  TracePart trace_;
 };
 
 }  // namespace luaspy

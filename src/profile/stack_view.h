@@ -25,6 +25,7 @@ struct ViewOptions {
   bool sleepers = true;      // also threads that were only seen asleep, beside others that ran
   std::string only, ignore;  // regular expressions (base/pattern.h), searched in the describe() texts of frames, with
                              // their lines; "": none
+  std::vector<std::string> labels;  // NAME=PATTERN: only samples with such a label, each of these
 };
 
 // Converts stacks of `source` to stacks of `into`. The patterns of `shape` must be regular

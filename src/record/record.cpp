@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -316,6 +317,26 @@ Result<void> check_opens(const RecordOptions& options, const Format* format) {
   return Error{Cause::usage, "--open shows a page or a picture: name one, such as -o profile.html."};
 }
 
+// `labels`: each is "coroutine" or an expression.
+Result<void> add_labels(const std::vector<std::string>& labels, SamplerOptions& options) {
+  for (const std::string& label : labels) {
+    std::optional<LabelExpression> expression = label_expression(label);
+    if (!expression) {
+      options.coroutines = true;
+      continue;
+    }
+    // What --by or another label is called.
+    static const std::set<std::string> taken = {"coroutine", "samples", "time", "run"};
+    const auto has_name = [&](const LabelExpression& each) { return each.name == expression->name; };
+    if (taken.contains(expression->name) || std::ranges::any_of(options.labels, has_name))
+      return Error{Cause::usage, fmt::format("--label {}: there is another one of this name.", label)};
+    if (options.labels.size() == most_label_expressions)
+      return Error{Cause::usage, fmt::format("--label: {} expressions at most.", most_label_expressions)};
+    options.labels.push_back(std::move(*expression));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<int> record(const RecordOptions& options, const Alongside* alongside) {
@@ -325,7 +346,7 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   SamplerOptions sampler_options;
   sampler_options.merging = {options.shape.mode == Mode::native, options.traces};
   sampler_options.idle = options.idle;
-  sampler_options.coroutines = !options.labels.empty();
+  if (const Result<void> labels = add_labels(options.labels, sampler_options); !labels) return labels.error();
   const KernelAccess kernel = options.kernel ? ask_for_kernel(options.rate, options.idle) : KernelAccess{};
   for (const std::string& note : kernel.notes) say("luaspy: {}\n", note);
   sampler_options.kernel = kernel.symbols;

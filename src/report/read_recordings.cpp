@@ -67,7 +67,9 @@ Result<RawWindow> window_of(const ReportOptions& options, RecordingFile& file) {
 Error nothing(const ReportOptions& options, RecordingFile& file, const Profile& profile) {
   const std::string& path = file.path();
   if (profile.losses(Loss::left_out) != 0)
-    return {Cause::no_samples, fmt::format("{}: --only and --ignore leave no sample.", path)};
+    return {Cause::no_samples,
+            fmt::format("{}: {} leave no sample.", path,
+                        options.shape.labels.empty() ? "--only and --ignore" : "--only, --ignore and --label")};
   const Result<Profile> whole = read_file(file, {}, {}, false);
   if (!whole) return {Cause::no_samples, fmt::format("{} has no samples.", path)};
   const Metadata& about = whole->about;
@@ -102,7 +104,7 @@ Error nothing(const ReportOptions& options, RecordingFile& file, const Profile& 
 
 bool is_narrowed(const ReportOptions& options) {
   return options.from || options.to || !options.thread.empty() || !options.shape.only.empty() ||
-         !options.shape.ignore.empty();
+         !options.shape.labels.empty() || !options.shape.ignore.empty();
 }
 
 Error no_allocations(const std::string& path) {

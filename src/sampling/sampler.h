@@ -24,6 +24,7 @@ struct SamplerOptions {
   MergeOptions merging;
   bool idle = false;        // sample sleeping threads too
   bool coroutines = false;  // samples are labelled with the coroutine that runs
+  std::vector<LabelExpression> labels{};  // and with the values of these
   WalkLimits limits;
   std::chrono::milliseconds patience{50};         // how long a thread may take to stop
   std::shared_ptr<KnownFiles> known_files{};      // shared by the processes of a tree; nullptr: each has its own

@@ -82,6 +82,7 @@ void StackReader::refresh() {
   if (!new_code || !map_.find_luas()) return;
   lock();
   lua_.try_layouts(map_.detector().layouts());
+  if (label_values_) label_values_->forget();
   unlock();
   map_.find_functions();
 }
@@ -97,6 +98,25 @@ void StackReader::read_symbols_again() {
   known_files_->vm_images.clear();
   map_.forget_symbols();
   map_.find_functions();
+}
+
+void StackReader::label(bool coroutines, const std::vector<LabelExpression>& expressions, LabelTable& table) {
+  labels_ = &table;
+  if (coroutines) namer_.label_coroutines(table);
+  if (!expressions.empty()) label_values_.emplace(expressions);
+}
+
+LabelsId StackReader::labels(const Look& look, const Joined& joined) {
+  if (!label_values_) return namer_.labels();
+  Labels all = (*labels_)[namer_.labels()];
+  const Labels& values = label_values_->values(lua_, joined, look.snapshot, lua_.names().memory());
+  all.insert(all.end(), values.begin(), values.end());
+  if (label_values_->has_learned()) {
+    lock();
+    label_values_->learn();
+    unlock();
+  }
+  return labels_->intern(all);
 }
 
 void StackReader::refresh_if_stale() {
@@ -122,8 +142,10 @@ bool StackReader::read(Look& look, const Registers& registers, const Prediction&
     snapshot.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {}, red_zone);
   if (snapshot.stack().empty()) return false;
   const bool all = !hurry || policy_.takes_care();
-  lua_.locate({snapshot, registers, look.stack()}, {{predicted.stack_start, predicted.stack}, &predicted.mentions}, all,
-              look.located, hurry ? Locator::Effort::bounded : Locator::Effort::complete);
+  const Locator::StoppedThread thread{snapshot, registers, look.stack()};
+  lua_.locate(thread, {{predicted.stack_start, predicted.stack}, &predicted.mentions}, all, look.located,
+              hurry ? Locator::Effort::bounded : Locator::Effort::complete);
+  if (label_values_) label_values_->touch(lua_, thread, look.located);
   return true;
 }
 
@@ -189,7 +211,7 @@ StackReader::Finished* StackReader::finish(Look& look, Prediction& prediction) {
   sample.vm_state = lua_.vm_state(joined.from.lua, joined.from.natives, native_code());
   sample.heaps = LuaInspector::heaps(joined.from.lua, look.snapshot);
   sample.stack = names_wait_ ? empty_stack : namer_.name(lua_, native_code(), joined, look.snapshot);
-  sample.labels = names_wait_ ? no_labels : namer_.labels();
+  sample.labels = names_wait_ ? no_labels : labels(look, joined);
   const Names::WithoutPlace without_place = lua_.names().drain_without_place();
   sample.quality.function_gone = without_place.gone != 0;
   sample.quality.no_debug_info = without_place.no_debug_info != 0;

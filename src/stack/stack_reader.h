@@ -5,10 +5,12 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/sample.h"
+#include "stack/label_values.h"
 #include "stack/one_stack.h"
 #include "stack/snapshot.h"
 #include "stack/stack_namer.h"
@@ -24,8 +26,9 @@ class StackReader {
   StackReader(const Mapped& mapped, const Memory& memory, StackTable& stacks, MergeOptions merging, WalkLimits limits,
               std::shared_ptr<KnownFiles> known = nullptr);
 
-  // Samples have a label from now on (StackNamer::labels()); `labels` must outlive it.
-  void label_coroutines(LabelTable& labels) { namer_.label_coroutines(labels); }
+  // Samples have labels from now on: the coroutine that runs (StackNamer::labels()), and the values of expressions.
+  // `table` must outlive it. Call before the first look.
+  void label(bool coroutines, const std::vector<LabelExpression>& expressions, LabelTable& table);
 
   // Looks for states of every Lua version, whatever files are mapped.
   void try_all_layouts();
@@ -140,12 +143,16 @@ class StackReader {
 
  private:
   void lock();
+  LabelsId labels(const Look& look, const Joined& joined);
+
   MergeOptions merging_;
   const std::shared_ptr<KnownFiles> known_files_;
   TargetMap map_;
   Snapshot objects_;  // read while a look is finished
   LuaInspector lua_;
   StackNamer namer_;
+  LabelTable* labels_ = nullptr;
+  std::optional<LabelValues> label_values_;  // guarded by locked_, but for values()
   StopPolicy policy_;
   Look own_look_;      // of look()
   Finished finished_;  // the memory of one look serves the next

@@ -7,6 +7,10 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
 
 #include "support/harness.h"
 
@@ -62,7 +66,133 @@ void check(const std::string& name) {
   CHECK(rows.out.find("write_orders (") < rows.out.find("  (main)\n"));
 }
 
+// By line of the workload: which address the function there serves.
+std::map<int, std::string> served_at() {
+  std::istringstream in(read_file(workload("label_requests.lua")));
+  std::map<int, std::string> served;
+  int number = 1;
+  for (std::string line; std::getline(in, line); ++number) {
+    const std::size_t begin = line.find("[\"/"), end = line.find("\"] = function");
+    if (begin != std::string::npos && end != std::string::npos)
+      served[number] = line.substr(begin + 2, end - begin - 2);
+  }
+  return served;
+}
+
+// Samples with this value of a label: which addresses they were serving, by the functions on their stacks. The
+// innermost one counts.
+std::set<std::string> served_by(const std::string& file, const std::string& label) {
+  const Finished folded = luaspy({"report", file, "--label", label, "-f", "folded", "-o", "-"});
+  INFO(label << ": " << folded.err);
+  REQUIRE((folded.status == 0 || folded.status == 11));
+  std::set<std::string> addresses;
+  std::istringstream lines(folded.out);
+  for (std::string line; std::getline(lines, line);) {
+    std::size_t innermost = 0;
+    std::string address;
+    for (const auto& [number, uri] : served_at()) {
+      const std::size_t at = line.rfind(fmt::format("label_requests.lua:{})", number));
+      if (at != std::string::npos && at >= innermost) innermost = at, address = uri;
+    }
+    if (!address.empty()) addresses.insert(address);
+  }
+  return addresses;
+}
+
+// What is read of requests, compared with what the stacks show and with what the program has measured. `most_unknown`:
+// the share that luaspy may not know.
+void check_requests(const std::string& name, double most_unknown) {
+  const Folder folder;
+  const std::string file = folder.path("requests.luaspy");
+  Words command = target(name).command;
+  command.insert(command.end(), {workload("label_requests.lua"), "2"});
+  Running running(command);
+  running.read_until("READY");
+  const Finished recorded = luaspy({"record",
+                                    "--label",
+                                    "uri=req.uri",
+                                    "--label",
+                                    "user=session.user",
+                                    "--label",
+                                    "page=_G.app.current.page",
+                                    "--label",
+                                    "from=req.head.from",
+                                    "--label",
+                                    "many=req.id",
+                                    "-f",
+                                    "raw",
+                                    "-o",
+                                    file,
+                                    "-r",
+                                    "500",
+                                    "--max-stopped",
+                                    "100",
+                                    "--pid",
+                                    std::to_string(running.pid())});
+  CHECK(running.wait() == 0);
+  std::istringstream said(running.rest());
+  INFO(name << ": " << said.str() << recorded.err);
+  REQUIRE(recorded.status == 0);
+  const Finished reported = luaspy({"report", file, "--json"});
+  const nlohmann::json json = nlohmann::json::parse(reported.out);
+  const auto samples = json["recording"]["samples"].get<double>();
+  REQUIRE(samples > 200);
+  const auto share_of = [&](const std::string& label, const std::string& value) {
+    for (const auto& each : json["labels"][label]) {
+      if (each["value"] == value) return each["samples"].get<double>() / samples;
+    }
+    return 0.0;
+  };
+  for (const std::string label : {"uri", "user", "page", "from", "many"}) {
+    INFO(label);
+    CHECK(share_of(label, "(unknown)") <= most_unknown);
+  }
+  const double unknown = share_of("uri", "(unknown)");
+  std::string uri;
+  for (double expected = 0; said >> uri >> expected;) {
+    const double found = share_of("uri", uri) + (uri == "/f" ? share_of("uri", "/sub") : 0);
+    INFO(uri << " " << expected << ", unknown " << unknown);
+    CHECK(found < expected + 5 * std::sqrt(expected * (1 - expected) / samples) + 0.01);
+    CHECK(found > expected - unknown - 5 * std::sqrt(expected * (1 - expected) / samples) - 0.01);
+  }
+  const std::set<std::string> outside = {"/a", "/b", "/c", "/d", "/e", "/f"};
+  for (const auto& [line, address] : served_at()) {
+    const std::set<std::string> only = {address};
+    CHECK(served_by(file, "uri=^" + address + "$") == only);
+    CHECK(served_by(file, "user=^user of " + address + "$") == only);
+    CHECK(served_by(file, "page=^page of " + address + "$") == only);
+  }
+  CHECK(served_by(file, "from=^outside$") == outside);
+  CHECK(served_by(file, "from=^/f$") == std::set<std::string>{"/sub"});
+  CHECK(json["labels"]["many"].size() > 50);
+}
+
 }  // namespace
+
+TEST_CASE("a label has the value that a variable had at the instant of the sample", "[live][labels]") {
+  for (const char* const name : {"debian-lua5.1-bookworm", "debian-lua5.4-bookworm"}) check_requests(name, 0.05);
+  check_requests("debian-luajit-bookworm", 0.1);
+}
+
+TEST_CASE("a label has the value that a variable had, on all Luas", "[live][labels][all]") {
+  for (const char* const name : {"debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.5-sid"})
+    check_requests(name, 0.05);
+  for (const char* const name : {"luajit-2.1.newest-gc32", "luajit-2.0.20260330-gc32"}) check_requests(name, 0.1);
+}
+
+TEST_CASE("labels that cannot be are refused", "[live][labels]") {
+  for (const auto& [label, why] : {std::pair("fiber", "coroutine"),
+                                   {"id=", "is not NAME=EXPR"},
+                                   {"=x", "is not NAME=EXPR"},
+                                   {"id=a..b", "is not NAME=EXPR"},
+                                   {"id=f()", "is not NAME=EXPR"},
+                                   {"time=x", "another one"}}) {
+    const Finished refused = luaspy({"record", "--label", label, "--", "/bin/true"});
+    INFO(label << ": " << refused.err);
+    CHECK(refused.status == 2);
+    CHECK(refused.err.find(why) != std::string::npos);
+  }
+}
 
 TEST_CASE("each sample says in which coroutine it was", "[live][labels]") {
   for (const char* const name : {"debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm"})

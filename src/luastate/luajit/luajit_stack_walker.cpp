@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <utility>
 
 #include "luastate/luajit/innermost_frame.h"
 #include "luastate/luajit/luajit_functions.h"
@@ -121,9 +123,48 @@ void LuajitStackWalker::read_fields(const Memory& stopped, const Registers& regi
   state.has_jit_base = now.base != 0;
 }
 
-// Touches the whole used part of the Lua stack. L->base is often older than the interpreter's BASE,
-// which is in a register; a trace's base is in jit_base. Only the native frames show which of them
-// is right.
+// L->base is often older than the interpreter's BASE, which is in a register; a trace's base is in jit_base. Only the
+// native frames show which of them is right.
+LuajitStackWalker::Bases LuajitStackWalker::bases_of(const Memory& memory, const Registers& registers,
+                                                     const ActiveState& activation, const LuajitState& state) const {
+  const LuajitLayout& layout = luajit_layout_of(activation);
+  const Address L = activation.L;
+  Bases result;
+  result.bottom = read_ref(memory, layout, L + layout.L_stack).value_or(0);
+  result.limit = result.bottom + 8 * Address{memory.get<std::uint32_t>(L + layout.L_stacksize).value_or(0)};
+  const VmRegisters vm(machine_.luajit, registers);
+  result.bases = {vm.base, vm.c_base, memory.get<Address>(L + layout.L_base).value_or(0), state.jit_base};
+  std::ranges::sort(result.bases, std::greater());
+  Address last = 0;
+  for (Address& base : result.bases) {
+    const Address its = base;
+    if (its == std::exchange(last, its) || its < result.bottom || its > result.limit) base = 0;
+    result.top = std::max(result.top, base);
+  }
+  return result;
+}
+
+void LuajitStackWalker::likely_calls(const Locator::StoppedThread& thread, const ActiveState& activation,
+                                     const WalkLimits& limits, LuaWalk& walk) const {
+  walk.clear();
+  const LuajitLayout& layout = luajit_layout_of(activation);
+  LuajitState state;
+  read_fields(thread.memory, thread.registers, thread.stack, activation, state);
+  const WithMovedStack memory(thread.memory, layout, activation.L, state.moved);
+  const Bases bases = bases_of(memory, thread.registers, activation, state);
+  if (!plausible_pointer(bases.bottom) || bases.top == 0) return;
+  read_cframes(memory, layout, activation.L, thread.stack.start, thread.stack.end(), state.cframes);
+  LuaWalk from;
+  for (const Address base : bases.bases) {
+    constexpr Address slot = 8;
+    const auto has_base = [&](const LuaCall& call) { return call.ci + slot == base; };
+    if (base == 0 || std::ranges::any_of(walk.calls, has_base)) continue;
+    walk_luajit({memory, layout, activation.L}, state.cframes, {base, 0, {}}, limits, from);
+    walk.calls.insert(walk.calls.end(), from.calls.begin(), from.calls.end());
+  }
+}
+
+// Touches the whole used part of the Lua stack.
 void LuajitStackWalker::prefetch(const Locator::StoppedThread& thread, const ActiveState& activation,
                                  const WalkLimits& limits, const KnownFunctions& known, ProtoList& protos) const {
   constexpr Address beyond = 8 * 256;  // a function has up to 250 slots (lj_def.h, LJ_MAX_SLOTS)
@@ -144,14 +185,7 @@ void LuajitStackWalker::prefetch(const Locator::StoppedThread& thread, const Act
                      protos, last_trace_);
   }
   const WithMovedStack memory(stopped, layout, activation.L, state.moved);
-  const Address saved_base = memory.get<Address>(activation.L + layout.L_base).value_or(0);
-  const Address bottom = read_ref(memory, layout, activation.L + layout.L_stack).value_or(0);
-  const Address limit = bottom + 8 * Address{memory.get<std::uint32_t>(activation.L + layout.L_stacksize).value_or(0)};
-  Address top = 0;
-  const VmRegisters vm(machine_.luajit, thread.registers);
-  for (const Address base : {saved_base, state.jit_base, vm.base, vm.c_base}) {
-    if (base >= bottom && base <= limit) top = std::max(top, base);
-  }
+  const auto [bottom, limit, bases, top] = bases_of(memory, thread.registers, activation, state);
   if (!plausible_pointer(bottom) || top == 0) return;
   if (top - bottom <= most) {
     memory.prefetch(bottom, std::min(top + beyond, limit) - bottom);
@@ -161,7 +195,7 @@ void LuajitStackWalker::prefetch(const Locator::StoppedThread& thread, const Act
   memory.prefetch(top - beyond, 2 * beyond);
   read_cframes(memory, layout, activation.L, thread.stack.start, thread.stack.end(), state.cframes);
   LuaWalk walk;
-  for (const Address base : {top, saved_base, state.jit_base}) {
+  for (const Address base : bases) {
     if (base == 0) continue;
     walk_luajit({memory, layout, activation.L}, state.cframes, {base, 0, {}}, limits, walk);
     for (const LuaCall& call : walk.calls) {

@@ -2,6 +2,7 @@
 // What a LuaJIT state is doing. The stop reads everything that may be needed. Where the innermost
 // frame is, and what a trace has inlined, is decided afterwards, when the native frames are known.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -21,6 +22,8 @@ class LuajitStackWalker : public StackWalker {
   void forget() override { traces_.forget(); }
   void prefetch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
                 const KnownFunctions& known, ProtoList& protos) const override;
+  void likely_calls(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
+                    LuaWalk& walk) const override;
   // Reads only what decides where things are: the calls come with the native frames.
   void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
   void match_natives(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
@@ -34,6 +37,14 @@ class LuajitStackWalker : public StackWalker {
  private:
   static void read_fields(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
                           const ActiveState& activation, LuajitState& state);
+  // Where the innermost frame of a state may be, on its Lua stack.
+  struct Bases {
+    Address bottom = 0, limit = 0;   // of the stack
+    std::array<Address, 4> bases{};  // each once, 0: none
+    Address top = 0;                 // the highest of them
+  };
+  Bases bases_of(const Memory& memory, const Registers& registers, const ActiveState& activation,
+                 const LuajitState& state) const;
   // Marks the calls whose slots a trace works on: those with their base at `from` or above.
   static void mark_on_trace(Address from, LuaWalk& walk);
 

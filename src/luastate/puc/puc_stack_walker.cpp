@@ -10,6 +10,11 @@ void PucStackWalker::prefetch(const Locator::StoppedThread& thread, const Active
   prefetch_puc(thread.memory, puc_layout_of(activation), activation.L, limits, known, protos);
 }
 
+void PucStackWalker::likely_calls(const Locator::StoppedThread& thread, const ActiveState& activation,
+                                  const WalkLimits& limits, LuaWalk& walk) const {
+  walk_puc(thread.memory, thread.memory, puc_layout_of(activation), activation.L, limits, walk);
+}
+
 void PucStackWalker::read(const LookMemory& look, bool, const WalkLimits& limits, RunningState& state) {
   const Layout& layout = puc_layout_of(state.activation);
   const Address L = state.activation.L;

@@ -16,6 +16,8 @@ class PucStackWalker : public StackWalker {
 
   void prefetch(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
                 const KnownFunctions& known, ProtoList& protos) const override;
+  void likely_calls(const Locator::StoppedThread& thread, const ActiveState& activation, const WalkLimits& limits,
+                    LuaWalk& walk) const override;
   void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
   void match_natives(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
                      const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) override;

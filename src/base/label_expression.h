@@ -1,0 +1,23 @@
+#pragma once
+// What the user wants to know of each sample: --label NAME=EXPR, or a label that luaspy knows how to read.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace luaspy {
+
+// A variable, and the fields from it on: req.uri.
+struct LabelExpression {
+  std::string name;               // of the label
+  std::vector<std::string> path;  // at least the variable
+};
+
+inline constexpr std::size_t most_label_expressions = 8;
+
+// "NAME=EXPR"; nullopt: it is none. A name has letters, digits, "_", "." and "-"; an expression is Lua's names, joined
+// by dots, of which "_G." at the begin says that a global is meant.
+std::optional<LabelExpression> label_expression(std::string_view text);
+
+}  // namespace luaspy
