@@ -80,12 +80,12 @@ std::map<int, std::string> served_at() {
 }
 
 // Samples with this value of a label: which addresses they were serving, by the functions on their stacks. The
-// innermost one counts.
-std::set<std::string> served_by(const std::string& file, const std::string& label) {
+// innermost one counts; not while handle() is called for another request inside of it.
+std::map<std::string, double> served_by(const std::string& file, const std::string& label) {
   const Finished folded = luaspy({"report", file, "--label", label, "-f", "folded", "-o", "-"});
   INFO(label << ": " << folded.err);
   REQUIRE((folded.status == 0 || folded.status == 11));
-  std::set<std::string> addresses;
+  std::map<std::string, double> addresses;
   std::istringstream lines(folded.out);
   for (std::string line; std::getline(lines, line);) {
     std::size_t innermost = 0;
@@ -94,14 +94,16 @@ std::set<std::string> served_by(const std::string& file, const std::string& labe
       const std::size_t at = line.rfind(fmt::format("label_requests.lua:{})", number));
       if (at != std::string::npos && at >= innermost) innermost = at, address = uri;
     }
-    if (!address.empty()) addresses.insert(address);
+    const std::size_t handle = line.rfind("handle (");
+    if (!address.empty() && (handle == std::string::npos || handle < innermost))
+      addresses[address] += std::stod(line.substr(line.rfind(' ')));
   }
   return addresses;
 }
 
-// What is read of requests, compared with what the stacks show and with what the program has measured. `most_unknown`:
-// the share that luaspy may not know.
-void check_requests(const std::string& name, double most_unknown) {
+// What is read of requests, compared with what the stacks show and with what the program has measured.
+void check_requests(const std::string& name) {
+  constexpr double most_unknown = 0.2;  // where a pause ends before all is read: on a busy machine
   const Folder folder;
   const std::string file = folder.path("requests.luaspy");
   Words command = target(name).command;
@@ -155,29 +157,40 @@ void check_requests(const std::string& name, double most_unknown) {
     CHECK(found < expected + 5 * std::sqrt(expected * (1 - expected) / samples) + 0.01);
     CHECK(found > expected - unknown - 5 * std::sqrt(expected * (1 - expected) / samples) - 0.01);
   }
-  const std::set<std::string> outside = {"/a", "/b", "/c", "/d", "/e", "/f"};
+  // In machine code, the calls that LuaJIT has inlined are those of a place nearby: for some instructions, they are
+  // those of the request for which the code was made (docs/reading-frames.md).
+  const double near = name.find("luajit") != std::string::npos ? samples / 200 : 0;
+  const auto check_served = [&](const std::string& label, const std::set<std::string>& right) {
+    double wrong = 0, all = 0;
+    for (const auto& [address, count] : served_by(file, label)) {
+      all += count;
+      if (!right.contains(address)) wrong += count;
+    }
+    INFO(label);
+    CHECK(wrong <= near);
+    CHECK(all > 0);
+  };
   for (const auto& [line, address] : served_at()) {
-    const std::set<std::string> only = {address};
-    CHECK(served_by(file, "uri=^" + address + "$") == only);
-    CHECK(served_by(file, "user=^user of " + address + "$") == only);
-    CHECK(served_by(file, "page=^page of " + address + "$") == only);
+    check_served("uri=^" + address + "$", {address});
+    check_served("user=^user of " + address + "$", {address});
+    check_served("page=^page of " + address + "$", {address});
   }
-  CHECK(served_by(file, "from=^outside$") == outside);
-  CHECK(served_by(file, "from=^/f$") == std::set<std::string>{"/sub"});
+  check_served("from=^outside$", {"/a", "/b", "/c", "/d", "/e", "/f"});
+  check_served("from=^/f$", {"/sub"});
   CHECK(json["labels"]["many"].size() > 50);
 }
 
 }  // namespace
 
 TEST_CASE("a label has the value that a variable had at the instant of the sample", "[live][labels]") {
-  for (const char* const name : {"debian-lua5.1-bookworm", "debian-lua5.4-bookworm"}) check_requests(name, 0.05);
-  check_requests("debian-luajit-bookworm", 0.1);
+  for (const char* const name : {"debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm"})
+    check_requests(name);
 }
 
 TEST_CASE("a label has the value that a variable had, on all Luas", "[live][labels][all]") {
-  for (const char* const name : {"debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.5-sid"})
-    check_requests(name, 0.05);
-  for (const char* const name : {"luajit-2.1.newest-gc32", "luajit-2.0.20260330-gc32"}) check_requests(name, 0.1);
+  for (const char* const name : {"debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.5-sid",
+                                 "luajit-2.1.newest-gc32", "luajit-2.0.20260330-gc32"})
+    check_requests(name);
 }
 
 TEST_CASE("labels that cannot be are refused", "[live][labels]") {
