@@ -14,6 +14,14 @@ struct LabelExpression {
   std::vector<std::string> path;  // at least the variable
 };
 
+// Everything that samples are labelled with.
+struct LabelChoice {
+  bool coroutines = false;  // in which they were
+  bool requests = false;    // of nginx, for which they were
+  std::vector<LabelExpression> expressions;
+  bool any() const { return coroutines || requests || !expressions.empty(); }
+};
+
 inline constexpr std::size_t most_label_expressions = 8;
 
 // "NAME=EXPR"; nullopt: it is none. A name has letters, digits, "_", "." and "-"; an expression is Lua's names, joined

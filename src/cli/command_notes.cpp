@@ -19,8 +19,7 @@ const char* const examples =
     "10 target ended first, 11 no samples, 12 slower (--diff), 126 or 127 command cannot be started.";
 
 const char* const record_notes =
-    "The profile goes to FILE, or with -o - to standard output, which then carries nothing else.\n"
-    "Progress, the hottest functions, the summary and errors go to standard error.\n"
+    "The profile goes to FILE, or with -o - to standard output; all else goes to standard error.\n"
     "\n"
     "Examples:\n"
     "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, as a flame graph\n"
@@ -30,9 +29,7 @@ const char* const record_notes =
 const char* const report_notes =
     "What is asked for goes to standard output, or to FILE; the rest, and errors, to standard error.\n"
     "Shares (--by samples) are of all samples: if one function gets slower, all others shrink. --by time\n"
-    "compares seconds per second of recording (same load), --by run total seconds (same work).\n"
-    "Examples:\n"
-    "  luaspy report --diff a.luaspy b.luaspy --by run  what became slower in the same work?";
+    "compares seconds per second of recording (same load), --by run total seconds (same work).";
 
 const char* const top_notes =
     "The screen and the tables go to standard output, errors to standard error.\n"

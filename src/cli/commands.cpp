@@ -41,7 +41,9 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->option_text("SECONDS");
   add_debuginfod(record, options.target);
   record.add_flag("--no-source", options.no_source, "Leave the text of Lua files out of flame graph and raw files");
-  record.add_option("--label", options.labels, "Samples say in which coroutine they were, or what id=req.id was then")
+  record
+      .add_option("--label", options.labels,
+                  "Samples say their coroutine, request (nginx), or what id=req.id was")
       ->check(label())
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -57,7 +59,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->needs(alloc);
   CLI::Option* const idle = record.add_flag(
       "--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
-  add_all_threads(record, options.shape)->needs(idle);
+  add_all_threads(record, options.shape)->needs(idle)->option_text(" ");
   add_kernel(record, options.kernel);
 }
 

@@ -50,8 +50,8 @@ CLI::Validator whole_number(int least, int most) {
 CLI::Validator label() {
   return CLI::Validator(
       [](const std::string& word) -> std::string {
-        if (word == "coroutine") return "";
-        if (word.find('=') == std::string::npos) return not_one_of(word, {"coroutine", "NAME=EXPR"});
+        if (word == "coroutine" || word == "request") return "";
+        if (word.find('=') == std::string::npos) return not_one_of(word, {"coroutine", "request", "NAME=EXPR"});
         return label_expression(word) ? ""
                                       : fmt::format(
                                             "{} is not NAME=EXPR, such as id=req.id: the name of a variable, "

@@ -20,7 +20,7 @@ CLI::Validator whole_number(int least, int most);
 CLI::Validator percentage(double least, double most);  // "5" or "5%"
 CLI::Validator positive_seconds();                     // up to 1e9
 
-CLI::Validator label();           // "coroutine", or NAME=EXPR
+CLI::Validator label();           // "coroutine", "request", or NAME=EXPR
 CLI::Validator wanted_label();    // NAME=PATTERN
 CLI::Validator process_number();  // or "auto"
 // The formats of a profile, and those that only one command has.

@@ -317,24 +317,25 @@ Result<void> check_opens(const RecordOptions& options, const Format* format) {
   return Error{Cause::usage, "--open shows a page or a picture: name one, such as -o profile.html."};
 }
 
-// `labels`: each is "coroutine" or an expression.
-Result<void> add_labels(const std::vector<std::string>& labels, SamplerOptions& options) {
+// `labels`: each is "coroutine", "request" or an expression.
+Result<LabelChoice> labels_of(const std::vector<std::string>& labels) {
+  LabelChoice choice;
   for (const std::string& label : labels) {
     std::optional<LabelExpression> expression = label_expression(label);
     if (!expression) {
-      options.coroutines = true;
+      (label == request_label ? choice.requests : choice.coroutines) = true;
       continue;
     }
     // What --by or another label is called.
-    static const std::set<std::string> taken = {"coroutine", "samples", "time", "run"};
+    static const std::set<std::string_view> taken = {coroutine_label, request_label, "samples", "time", "run"};
     const auto has_name = [&](const LabelExpression& each) { return each.name == expression->name; };
-    if (taken.contains(expression->name) || std::ranges::any_of(options.labels, has_name))
+    if (taken.contains(expression->name) || std::ranges::any_of(choice.expressions, has_name))
       return Error{Cause::usage, fmt::format("--label {}: there is another one of this name.", label)};
-    if (options.labels.size() == most_label_expressions)
+    if (choice.expressions.size() == most_label_expressions)
       return Error{Cause::usage, fmt::format("--label: {} expressions at most.", most_label_expressions)};
-    options.labels.push_back(std::move(*expression));
+    choice.expressions.push_back(std::move(*expression));
   }
-  return {};
+  return choice;
 }
 
 }  // namespace
@@ -346,7 +347,9 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   SamplerOptions sampler_options;
   sampler_options.merging = {options.shape.mode == Mode::native, options.traces};
   sampler_options.idle = options.idle;
-  if (const Result<void> labels = add_labels(options.labels, sampler_options); !labels) return labels.error();
+  Result<LabelChoice> labels = labels_of(options.labels);
+  if (!labels) return labels.error();
+  sampler_options.labels = std::move(*labels);
   const KernelAccess kernel = options.kernel ? ask_for_kernel(options.rate, options.idle) : KernelAccess{};
   for (const std::string& note : kernel.notes) say("luaspy: {}\n", note);
   sampler_options.kernel = kernel.symbols;

@@ -21,7 +21,7 @@ struct RecordOptions {
   std::string output;               // "-": standard output; "": derived from the target's name
   std::string format;               // "": from output's ending, else the first of formats()
   bool traces = false;              // LuaJIT: frames of its machine code
-  std::vector<std::string> labels;  // of samples: "coroutine", "NAME=EXPR"
+  std::vector<std::string> labels;  // of samples: "coroutine", "request", "NAME=EXPR"
   ViewOptions shape;
   bool threads = false;         // folded, svg: a root frame for each thread
   std::optional<double> every;  // s: how often the file is rewritten; a raw recording is flushed instead

@@ -48,8 +48,7 @@ Sampler::Sampler(Target& target, const SamplerOptions& options)
               options_.known_files),
       look_(target.memory()) {
   reader_.lua().names().use_sources(&sources_);
-  if (options_.coroutines || !options_.labels.empty())
-    reader_.label(options_.coroutines, options_.labels, options_.tables->labels);
+  if (options_.labels.any()) reader_.label(options_.labels, options_.tables->labels);
   if (options_.looks_once) reader_.lua().copy_functions_always();
 }
 

@@ -22,9 +22,8 @@ namespace luaspy {
 
 struct SamplerOptions {
   MergeOptions merging;
-  bool idle = false;        // sample sleeping threads too
-  bool coroutines = false;  // samples are labelled with the coroutine that runs
-  std::vector<LabelExpression> labels{};  // and with the values of these
+  bool idle = false;     // sample sleeping threads too
+  LabelChoice labels{};  // what samples are labelled with
   WalkLimits limits;
   std::chrono::milliseconds patience{50};         // how long a thread may take to stop
   std::shared_ptr<KnownFiles> known_files{};      // shared by the processes of a tree; nullptr: each has its own

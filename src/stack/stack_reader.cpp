@@ -83,6 +83,7 @@ void StackReader::refresh() {
   lock();
   lua_.try_layouts(map_.detector().layouts());
   if (label_values_) label_values_->forget();
+  if (requests_) requests_->forget();
   unlock();
   map_.find_functions();
 }
@@ -100,20 +101,30 @@ void StackReader::read_symbols_again() {
   map_.find_functions();
 }
 
-void StackReader::label(bool coroutines, const std::vector<LabelExpression>& expressions, LabelTable& table) {
+void StackReader::label(const LabelChoice& choice, LabelTable& table) {
   labels_ = &table;
-  if (coroutines) namer_.label_coroutines(table);
-  if (!expressions.empty()) label_values_.emplace(expressions);
+  if (choice.coroutines) namer_.label_coroutines(table);
+  if (choice.requests) requests_.emplace();
+  if (!choice.expressions.empty()) label_values_.emplace(choice.expressions);
 }
 
 LabelsId StackReader::labels(const Look& look, const Joined& joined) {
-  if (!label_values_) return namer_.labels();
+  if (!label_values_ && !requests_) return namer_.labels();
+  const Memory& live = lua_.names().memory();
   Labels all = (*labels_)[namer_.labels()];
-  const Labels& values = label_values_->values(lua_, joined, look.snapshot, lua_.names().memory());
-  all.insert(all.end(), values.begin(), values.end());
-  if (label_values_->has_learned()) {
+  if (requests_) {
+    std::string request = requests_->value(joined, look.snapshot, live);
+    if (!request.empty()) all.push_back({std::string(request_label), std::move(request)});
+  }
+  if (label_values_) {
+    const Labels& values = label_values_->values(lua_, joined, look.snapshot, live);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  const bool have_learned = (requests_ && requests_->has_learned()) || (label_values_ && label_values_->has_learned());
+  if (have_learned) {
     lock();
-    label_values_->learn();
+    if (requests_) requests_->learn();
+    if (label_values_) label_values_->learn();
     unlock();
   }
   return labels_->intern(all);
@@ -146,6 +157,7 @@ bool StackReader::read(Look& look, const Registers& registers, const Prediction&
   lua_.locate(thread, {{predicted.stack_start, predicted.stack}, &predicted.mentions}, all, look.located,
               hurry ? Locator::Effort::bounded : Locator::Effort::complete);
   if (label_values_) label_values_->touch(lua_, thread, look.located);
+  if (requests_) requests_->touch(snapshot, look.located);
   return true;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/sample.h"
 #include "stack/label_values.h"
+#include "stack/nginx_request.h"
 #include "stack/one_stack.h"
 #include "stack/snapshot.h"
 #include "stack/stack_namer.h"
@@ -26,9 +27,8 @@ class StackReader {
   StackReader(const Mapped& mapped, const Memory& memory, StackTable& stacks, MergeOptions merging, WalkLimits limits,
               std::shared_ptr<KnownFiles> known = nullptr);
 
-  // Samples have labels from now on: the coroutine that runs (StackNamer::labels()), and the values of expressions.
-  // `table` must outlive it. Call before the first look.
-  void label(bool coroutines, const std::vector<LabelExpression>& expressions, LabelTable& table);
+  // Samples have these labels from now on. `table` must outlive it. Call before the first look.
+  void label(const LabelChoice& choice, LabelTable& table);
 
   // Looks for states of every Lua version, whatever files are mapped.
   void try_all_layouts();
@@ -152,7 +152,9 @@ class StackReader {
   LuaInspector lua_;
   StackNamer namer_;
   LabelTable* labels_ = nullptr;
-  std::optional<LabelValues> label_values_;  // guarded by locked_, but for values()
+  // Guarded by locked_, but for values() and value().
+  std::optional<LabelValues> label_values_;
+  std::optional<NginxRequests> requests_;
   StopPolicy policy_;
   Look own_look_;      // of look()
   Finished finished_;  // the memory of one look serves the next

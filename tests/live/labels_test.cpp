@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <future>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "live/server.h"
 #include "support/harness.h"
 
 namespace luaspy::live {
@@ -67,12 +70,12 @@ void check(const std::string& name) {
 }
 
 // By line of the workload: which address the function there serves.
-std::map<int, std::string> served_at() {
-  std::istringstream in(read_file(workload("label_requests.lua")));
+std::map<int, std::string> served_at(const std::string& workload_name) {
+  std::istringstream in(read_file(workload(workload_name)));
   std::map<int, std::string> served;
   int number = 1;
   for (std::string line; std::getline(in, line); ++number) {
-    const std::size_t begin = line.find("[\"/"), end = line.find("\"] = function");
+    const std::size_t begin = line.find("[\""), end = line.find("\"] = function");
     if (begin != std::string::npos && end != std::string::npos)
       served[number] = line.substr(begin + 2, end - begin - 2);
   }
@@ -81,17 +84,20 @@ std::map<int, std::string> served_at() {
 
 // Samples with this value of a label: which addresses they were serving, by the functions on their stacks. The
 // innermost one counts; not while handle() is called for another request inside of it.
-std::map<std::string, double> served_by(const std::string& file, const std::string& label) {
+std::map<std::string, double> served_by(const std::string& workload_name, const std::string& file,
+                                        const std::string& label) {
   const Finished folded = luaspy({"report", file, "--label", label, "-f", "folded", "-o", "-"});
   INFO(label << ": " << folded.err);
   REQUIRE((folded.status == 0 || folded.status == 11));
   std::map<std::string, double> addresses;
+  const std::map<int, std::string> served = served_at(workload_name);
+  const std::string name = workload_name.substr(workload_name.rfind('/') + 1);
   std::istringstream lines(folded.out);
   for (std::string line; std::getline(lines, line);) {
     std::size_t innermost = 0;
     std::string address;
-    for (const auto& [number, uri] : served_at()) {
-      const std::size_t at = line.rfind(fmt::format("label_requests.lua:{})", number));
+    for (const auto& [number, uri] : served) {
+      const std::size_t at = line.rfind(fmt::format("{}:{})", name, number));
       if (at != std::string::npos && at >= innermost) innermost = at, address = uri;
     }
     const std::size_t handle = line.rfind("handle (");
@@ -162,7 +168,7 @@ void check_requests(const std::string& name) {
   const double near = name.find("luajit") != std::string::npos ? samples / 200 : 0;
   const auto check_served = [&](const std::string& label, const std::set<std::string>& right) {
     double wrong = 0, all = 0;
-    for (const auto& [address, count] : served_by(file, label)) {
+    for (const auto& [address, count] : served_by("label_requests.lua", file, label)) {
       all += count;
       if (!right.contains(address)) wrong += count;
     }
@@ -170,7 +176,7 @@ void check_requests(const std::string& name) {
     CHECK(wrong <= near);
     CHECK(all > 0);
   };
-  for (const auto& [line, address] : served_at()) {
+  for (const auto& [line, address] : served_at("label_requests.lua")) {
     check_served("uri=^" + address + "$", {address});
     check_served("user=^user of " + address + "$", {address});
     check_served("page=^page of " + address + "$", {address});
@@ -180,7 +186,76 @@ void check_requests(const std::string& name) {
   CHECK(json["labels"]["many"].size() > 50);
 }
 
+// A sample of how many of this request: its share of all.
+double share_of_request(const nlohmann::json& json, const std::string& value) {
+  for (const auto& each : json["labels"]["request"]) {
+    if (each["value"] == value) return each["samples"].get<double>() / json["recording"]["samples"].get<double>();
+  }
+  return 0;
+}
+
 }  // namespace
+
+TEST_CASE("nginx: the request for which a Lua works", "[live][labels]") {
+  const std::string lua = "luajit/label-nginx.lua";
+  const Folder folder;
+  const std::string file = folder.path("requests.luaspy");
+  Words command = {"/usr/bin/env", "-C", folder.path()};
+  for (const std::string& word : host("nginx")) command.push_back(word);
+  std::string& configuration = command.back();
+  std::string text = read_file(configuration);
+  for (std::size_t at = 0; (at = text.find("host-nginx", at)) != std::string::npos;)
+    text.replace(at, 10, "label-nginx");
+  configuration = folder.write("nginx.conf", text);
+  command.insert(command.end(), {"-p", folder.path()});
+  Running nginx(command);
+  nginx.read_until("READY");
+  std::future<Finished> recording = std::async(std::launch::async, [&] {
+    return luaspy({"record", "--label", "request", "-d", "4", "-r", "500", "--max-stopped", "100", "-f", "raw", "-o",
+                   file, "--pid", std::to_string(nginx.pid())});
+  });
+  // One request after the other; of each as many.
+  const Words asked = {"/a?x=1", "/b", "/sleep", "/main?y", "/thread", "/socket", "/coroutine"};
+  for (std::size_t n = 0; recording.wait_for(std::chrono::seconds(0)) != std::future_status::ready; ++n) {
+    const Connection connection(nginx, folder.path("socket"));
+    connection.send("GET " + asked[n % asked.size()] + " HTTP/1.0\r\n\r\n");
+    CHECK(connection.rest().find(" 200 OK") != std::string::npos);
+  }
+  const Finished recorded = recording.get();
+  INFO(recorded.err);
+  REQUIRE(recorded.status == 0);
+  const nlohmann::json json = nlohmann::json::parse(luaspy({"report", file, "--json"}).out);
+  const auto samples = json["recording"]["samples"].get<double>();
+  REQUIRE(samples > 300);
+  // What each takes beside what "/b" takes: milliseconds of work, as the module has them.
+  const double whole = share_of_request(json, "GET /b") / 3;
+  for (const auto& [request, ms] : {std::pair("GET /a", 1),
+                                    {"GET /sleep", 2},
+                                    {"GET /main", 2},
+                                    {"GET /sub", 2},
+                                    {"GET /thread", 2},
+                                    {"GET /socket", 2},
+                                    {"GET /asked", 1},
+                                    {"GET /coroutine", 2}}) {
+    const double share = share_of_request(json, request), expected = whole * ms;
+    INFO(request << " " << expected);
+    CHECK(std::abs(share - expected) < 5 * std::sqrt(2 * expected / samples) + 0.02);
+  }
+  CHECK(share_of_request(json, "(no request)") > 0.01);  // of the timer
+  CHECK(share_of_request(json, "(unknown)") < 0.2);
+  double near = samples / 200;  // as for LuaJIT in check_requests()
+  for (const auto& [line, address] : served_at(lua)) {
+    const std::string request = address == "(no request)" ? "\\(no request\\)" : "GET " + address;
+    double right = 0;
+    for (const auto& [served, count] : served_by(lua, file, "request=^" + request + "$")) {
+      if (served == address) right += count;
+      else near -= count;
+    }
+    INFO(request);
+    CHECK(right > 0);
+  }
+  CHECK(near >= 0);
+}
 
 TEST_CASE("a label has the value that a variable had at the instant of the sample", "[live][labels]") {
   for (const char* const name : {"debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm"})
