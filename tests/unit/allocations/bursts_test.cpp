@@ -214,7 +214,7 @@ TEST_CASE("a burst that has come to its end while luaspy has no time for it is m
 
 // workloads/allocations.lua, callbacks, as LuaJIT compiles it: 161 calls of one kind or another, 7 of the table that
 // grows, and a pause as long as all of them.
-TEST_CASE("bursts of a real pace come to the end of a round before whose begin the program pauses", "[unit]") {
+TEST_CASE("bursts of a real pace come to the end of a round before whose begin the program pauses", "[unit][figures]") {
   constexpr std::size_t round = 168, last = 161;
   World world([](std::size_t i) {
     const std::size_t place = i % round;

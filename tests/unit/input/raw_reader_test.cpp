@@ -26,7 +26,7 @@ std::size_t allocated() { return ::mallinfo2().uordblks + ::mallinfo2().hblkhd; 
 }  // namespace
 
 // Records that compress well, and which take more memory than file.
-TEST_CASE("a raw recording does not become much larger in memory", "[unit]") {
+TEST_CASE("a raw recording does not become much larger in memory", "[unit][figures]") {
   constexpr std::size_t most = 400 << 20;
   // Strings that no frame uses: empty ones, and long ones.
   for (const std::size_t length : {std::size_t{0}, std::size_t{20}, std::size_t{60'000}}) {

@@ -189,7 +189,7 @@ TEST_CASE("what shows time only is not made of anything else", "[unit]") {
         std::string::npos);
 }
 
-TEST_CASE("writing many samples takes little memory", "[unit]") {
+TEST_CASE("writing many samples takes little memory", "[unit][figures]") {
   constexpr int count = 200'000;
   Profile profile;
   FramedSample sample;

@@ -525,7 +525,7 @@ TEST_CASE("what is no raw recording is told so, and a later one", "[unit]") {
   CHECK(profile->idle() == recorder.profile().idle() + 1);
 }
 
-TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
+TEST_CASE("an hour at 1 kHz stays small", "[unit][figures]") {
   constexpr std::int64_t count = 3'600'000;
   constexpr int leaves = 400;
   const auto allocated = [] { return ::mallinfo2().uordblks + ::mallinfo2().hblkhd; };

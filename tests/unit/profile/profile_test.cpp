@@ -243,7 +243,7 @@ TEST_CASE("names are settled anew as samples come", "[unit]") {
   CHECK(profile.frames()[FrameId{0}].name == "play");
 }
 
-TEST_CASE("many samples take little memory", "[unit]") {
+TEST_CASE("many samples take little memory", "[unit][figures]") {
   constexpr int count = 1'000'000;
   std::vector<FramedSample> samples;
   for (int i = 0; i < 200; ++i) samples.push_back(sample_of(stack_of(3, i * 79 % 200)));

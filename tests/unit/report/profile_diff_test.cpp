@@ -108,7 +108,7 @@ TEST_CASE("nothing is claimed of two runs of the same", "[unit]") {
   CHECK(with_perhaps * 100 <= runs * 10);  // 5 of 100, and four standard deviations
 }
 
-TEST_CASE("a function of 20 % that takes 20 % longer is found in 20,000 samples", "[unit]") {
+TEST_CASE("a function of 20 % that takes 20 % longer is found in 20,000 samples", "[unit][figures]") {
   Program slower;
   slower.costs[0] *= 1.2;
   for (const double stay : {0.0, 0.3}) {
