@@ -13,6 +13,10 @@ bool is_variable(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
 }
 
+bool is_index(std::string_view text) {
+  return !text.empty() && text.size() <= 2 && text[0] != '0' && std::ranges::all_of(text, is_digit);
+}
+
 bool is_label(std::string_view text) {
   return !text.empty() && is_letter(text[0]) &&
          std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '-'; });
@@ -28,11 +32,19 @@ std::optional<LabelExpression> label_expression(std::string_view text) {
   LabelExpression expression{std::string(text.substr(0, equals)), {}};
   for (std::size_t at = equals + 1, end = 0; end != std::string_view::npos; at = end + 1) {
     end = text.find('.', at);
-    const std::string_view field = text.substr(at, end == std::string_view::npos ? end : end - at);
-    if (!is_variable(field) || field.size() > longest_field || expression.path.size() == most_fields)
-      return std::nullopt;
-    expression.path.emplace_back(field);
+    std::string_view field = text.substr(at, end == std::string_view::npos ? end : end - at);
+    const std::string_view variable = field.substr(0, field.find('['));
+    if (!is_variable(variable) || variable.size() > longest_field) return std::nullopt;
+    expression.path.emplace_back(variable);
+    for (field.remove_prefix(variable.size()); !field.empty();) {
+      const std::size_t close = field.find(']');
+      const std::string_view index = field.substr(1, close == std::string_view::npos ? 0 : close - 1);
+      if (field[0] != '[' || !is_index(index)) return std::nullopt;
+      expression.path.emplace_back(index);
+      field.remove_prefix(close + 1);
+    }
   }
+  if (expression.path.size() > most_fields) return std::nullopt;
   return expression;
 }
 

@@ -8,10 +8,10 @@
 
 namespace luaspy {
 
-// A variable, and the fields from it on: req.uri.
+// A variable, and the fields from it on: req.uri, KEYS[1].
 struct LabelExpression {
   std::string name;               // of the label
-  std::vector<std::string> path;  // at least the variable
+  std::vector<std::string> path;  // at least the variable; an element of an array is its index, in digits
 };
 
 // Everything that samples are labelled with.
@@ -25,7 +25,7 @@ struct LabelChoice {
 inline constexpr std::size_t most_label_expressions = 8;
 
 // "NAME=EXPR"; nullopt: it is none. A name has letters, digits, "_", "." and "-"; an expression is Lua's names, joined
-// by dots, of which "_G." at the begin says that a global is meant.
+// by dots, of which "_G." at the begin says that a global is meant, and elements as [1], up to [99].
 std::optional<LabelExpression> label_expression(std::string_view text);
 
 }  // namespace luaspy

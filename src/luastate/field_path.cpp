@@ -1,6 +1,7 @@
 #include "luastate/field_path.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "base/text.h"
@@ -20,6 +21,11 @@ constexpr std::size_t longest_value = 200;       // bytes of a string
 
 FieldPaths::FieldPaths(std::vector<std::string> texts) : texts_(std::move(texts)), index_(texts_.size()) {
   texts_.emplace_back("__index");
+  for (const std::string& text : texts_) {
+    std::uint64_t index = 0;
+    std::from_chars(text.data(), text.data() + text.size(), index);
+    indexes_.push_back(index);
+  }
 }
 
 const FieldPaths::State* FieldPaths::find(Address G) const {
@@ -33,8 +39,27 @@ bool FieldPaths::is_key(const Memory& memory, const State& state, KeyId key) con
          read_string(memory, *state.lua, state.keys[key], texts_[key].size() + 1) == texts_[key];
 }
 
+// It may also be in the hash part.
+std::optional<Value> FieldPaths::get_element(const Memory& memory, const State& state, const TableParts& parts,
+                                             std::uint64_t index) {
+  std::optional<Value> found;
+  const std::uint64_t slots = std::min<std::uint64_t>(parts.array_size, index + 1);
+  const TableParts beginning{parts.array, static_cast<std::uint32_t>(slots), parts.nodes, parts.node_count, 0};
+  const bool readable = state.lua->visit_entries(
+      memory, beginning, most_nodes, [&](const Value& key, const Value& value) {
+        const bool is_it = key.type == Value::Type::integer
+                               ? key.word == index
+                               : key.type == Value::Type::number && key.number() == static_cast<double>(index);
+        if (is_it) found = value;
+        return !found;
+      });
+  if (!found && readable && beginning.slots() <= most_nodes) found.emplace();
+  return found;
+}
+
 std::optional<Value> FieldPaths::get_raw(const Memory& memory, const State& state, const TableParts& parts,
                                          KeyId key) const {
+  if (indexes_[key] != 0) return get_element(memory, state, parts, indexes_[key]);
   if (parts.node_count == 0) return Value();
   if (!is_key(memory, state, key)) return std::nullopt;
   const auto is_it = [&](const Value& value) {
@@ -149,6 +174,7 @@ FieldPaths::Learned FieldPaths::learn(const Memory& live, const ActiveState& at,
   }
   const auto look_up = [&](Address table, KeyId key) -> Value {
     const std::optional<TableParts> parts = state.lua->table_parts(live, state.form, table);
+    if (indexes_[key] != 0) return parts ? get_element(live, state, *parts, indexes_[key]).value_or(Value()) : Value();
     const std::optional<Found> found = parts ? find_by_text(live, state, *parts, key) : std::nullopt;
     if (!found) return {};
     learned.something |= std::exchange(state.keys[key], found->key) != found->key;
@@ -168,8 +194,9 @@ FieldPaths::Learned FieldPaths::learn(const Memory& live, const ActiveState& at,
     }
     root = next;
   }
-  learned.nowhere = root.type == Value::Type::nil &&
-                    std::ranges::any_of(fields, [&](KeyId field) { return state.keys[field] == 0; });
+  learned.nowhere = root.type == Value::Type::nil && std::ranges::any_of(fields, [&](KeyId field) {
+                      return indexes_[field] == 0 && state.keys[field] == 0;
+                    });
   return learned;
 }
 

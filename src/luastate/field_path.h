@@ -18,7 +18,7 @@ class FieldPaths {
  public:
   using KeyId = std::size_t;
 
-  // `texts`: the keys that will be asked for, at most 40 bytes each.
+  // `texts`: the keys that will be asked for, at most 40 bytes each. One of digits is an index.
   explicit FieldPaths(std::vector<std::string> texts);
 
   // What is known of a global state and its keys.
@@ -61,12 +61,15 @@ class FieldPaths {
   };
   std::optional<Value> get(const Memory& memory, const State& state, Value object, KeyId key) const;
   std::optional<Value> get_raw(const Memory& memory, const State& state, const TableParts& parts, KeyId key) const;
+  static std::optional<Value> get_element(const Memory& memory, const State& state, const TableParts& parts,
+                                          std::uint64_t index);
   std::optional<Found> find_by_text(const Memory& memory, const State& state, const TableParts& parts, KeyId key) const;
   bool is_key(const Memory& memory, const State& state, KeyId key) const;
   static std::uint64_t place_id(Address nodes, KeyId key) { return nodes ^ (key << 56); }
 
   std::vector<std::string> texts_;
   KeyId index_;                                              // "__index"
+  std::vector<std::uint64_t> indexes_;                       // by KeyId; 0: it is a text
   std::unordered_map<Address, State> states_;                // by global_State
   std::unordered_map<std::uint64_t, std::uint32_t> places_;  // by place_id(), of large tables: the number of its node
 };

@@ -178,6 +178,7 @@ void check_requests(const std::string& name) {
   };
   for (const auto& [line, address] : served_at("label_requests.lua")) {
     check_served("uri=^" + address + "$", {address});
+    if (address != "/sub") check_served("second=^" + address + "$", {address});
     check_served("user=^user of " + address + "$", {address});
     check_served("page=^page of " + address + "$", {address});
   }

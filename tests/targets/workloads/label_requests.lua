@@ -47,7 +47,7 @@ while os.clock() < last do
   n = n + 1
   local uri = uris[n * 7 % 6 + 1]
   local begin = os.clock()
-  handle({uri = uri, id = n, head = {from = "outside"}})
+  handle({uri = uri, id = n, head = {from = "outside"}, "first", uri})
   taken[uri] = (taken[uri] or 0) + os.clock() - begin
   all = all + os.clock() - begin
   if n % 50 == 0 then collectgarbage() end

@@ -12,6 +12,8 @@ TEST_CASE("a label is a name and a path of Lua's names", "[unit]") {
   CHECK(path("uri=req.uri") == std::vector<std::string>{"req", "uri"});
   CHECK(path("http.route=_G.app.current.route") == std::vector<std::string>{"_G", "app", "current", "route"});
   CHECK(path("a-b=_x1") == std::vector<std::string>{"_x1"});
+  CHECK(path("key=KEYS[1]") == std::vector<std::string>{"KEYS", "1"});
+  CHECK(path("key=a.b[12][3].c") == std::vector<std::string>{"a", "b", "12", "3", "c"});
   CHECK(label_expression("uri=req.uri")->name == "uri");
   for (const char* const wrong : {"", "uri", "uri=", "=req", "1a=x", "u i=x", "id=a..b", "id=.a", "id=a.", "id=a[1]",
                                   "id=f()", "id=a.1", "id=a b"}) {

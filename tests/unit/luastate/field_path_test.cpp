@@ -92,6 +92,27 @@ TEST_CASE("fields are found by the addresses of their keys, once these are known
   CHECK(looks.look(image.table({{head_key, image.string("text")}})) == "(unknown)");
 }
 
+TEST_CASE("elements are found by their index, in the array and among the keys", "[unit]") {
+  Image54 image;
+  const Address G = image.state({});
+  FieldPaths paths{{"1", "7"}};
+  const ActiveState at{.L = 0, .G = G, .lua = &Image54::lua()};
+  constexpr std::uint8_t integer = 3;
+  const Tagged list = image.table({{{7, integer}, image.string("seventh")}, {image.string("x"), image.string("y")}});
+  const auto element = [&](FieldPaths::KeyId key) {
+    const std::vector<FieldPaths::KeyId> fields = {key};
+    FieldPaths::Lesson lesson;
+    (void)paths.learn(image, at, table_value(list), fields, lesson);
+    paths.keep(G, std::move(lesson));
+    const std::optional<Value> value = paths.follow(image, *paths.find(G), table_value(list), fields);
+    return !value                            ? "(unknown)"
+           : value->type == Value::Type::nil ? "nil"
+                                             : *FieldPaths::text(image, *paths.find(G), *value);
+  };
+  CHECK(element(0) == "nil");
+  CHECK(element(1) == "seventh");
+}
+
 TEST_CASE("a key that has been made anew is learned again, and never takes the value of another", "[unit]") {
   Looks looks;
   Image54& image = looks.image;
