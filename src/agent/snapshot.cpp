@@ -143,6 +143,7 @@ class SnapshotFiles : public RawEvents {
   void allocation(ThreadId, std::int64_t, std::int64_t, std::int64_t, const Sample&) override {}
   void loss(Loss, std::int64_t) override {}
   void mark(const Mark&) override {}
+  void suspended(const SuspendedLook&) override {}
   void idle(std::int64_t) override {}
   void waiting(std::int64_t) override {}
   void end(const Profile&) override {}

@@ -51,6 +51,12 @@ void add_record(CLI::App& app, RecordOptions& options) {
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--jit", options.marks_compiler,
                   "LuaJIT: mark what its compiler does: aborts, new traces; 3 % of a CPU");
+  CLI::Option* const coroutines = record.add_flag(
+      "--coroutines", options.coroutines, "Also look at suspended coroutines: how many wait where, for how long");
+  record.add_option("--coroutine-rate", options.coroutine_rate, "With --coroutines: looks a second (1)")
+      ->check(number(0.01, 100))
+      ->option_text("HZ")
+      ->needs(coroutines);
   CLI::Option* const alloc = record.add_flag("--alloc", options.allocations,
                                              "Also sample who allocates: what the collector costs because of whom");
   record.add_option("--max-cost", options.max_cost, "With --alloc: how much of the program's time that may take (3)")
@@ -129,6 +135,13 @@ void add_report(CLI::App& app, ReportOptions& options) {
       ->option_text("UNIT");
   report.add_option("--thread", options.thread, "Only one thread: its number, or part of its name")
       ->option_text("THREAD");
+  report.add_flag("--coroutines", options.coroutines, "Suspended coroutines, not what ran (record --coroutines)")
+      ->option_text(" ")
+      ->excludes(diff)
+      ->excludes(report.get_option("--unit"))
+      ->excludes(report.get_option("--collector"))
+      ->excludes(report.get_option("--label"))
+      ->excludes(report.get_option("--thread"));
   report.add_option("--from", options.from, "From this many seconds after the start; -5: 5 s before the end")
       ->check(number(-1e9, 1e9))
       ->option_text("SECONDS");

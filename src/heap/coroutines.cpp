@@ -3,28 +3,11 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "luastate/call_frames.h"
 #include "luastate/lua_inspector.h"
 #include "luastate/strings.h"
 
 namespace luaspy {
 namespace {
-
-// Two coroutines with equal signatures have the same frames. Compares numbers because getting names
-// takes much longer.
-std::vector<std::uint64_t> signature_of(const CoroutineLook& look) {
-  std::vector<std::uint64_t> signature = {static_cast<std::uint64_t>(look.status),
-                                          static_cast<std::uint64_t>(look.walk.left_out),
-                                          look.began.is_lua() ? look.began.proto : look.began.key};
-  for (const LuaCall& call : look.walk.calls) {
-    const unsigned flags = unsigned{call.is_lua()} | unsigned{call.tail} << 1 | unsigned{call.gap} << 2 |
-                           static_cast<unsigned>(call.inner) << 3;
-    signature.push_back(call.is_lua() ? call.proto : call.key);
-    signature.push_back(call.is_lua() ? call.saved_pc : 0);
-    signature.push_back(flags);
-  }
-  return signature;
-}
 
 CallVariables variables_of(VariableReader& reader, const CoroutineLook& look, std::size_t call) {
   CallVariables has = reader.variables(call, look.walk.calls[call].saved_pc);
@@ -212,35 +195,16 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
   look_at_coroutine(copy_, {*state.lua, state.G, L, active_in(L)}, limits_.walk, look_);
   described.status = look_.status;
   const Names::Context context = {*state.lua, state.G, copy_};
-  const LuaWalk& walk = look_.walk;
-  constexpr std::size_t no_call = ~std::size_t{0};
-  std::vector<std::size_t> call_of;  // by frame
-  for (std::size_t i = 0; i < walk.calls.size(); ++i) {
-    if (walk.left_out != 0 && i == walk.cut_at) described.stack.push_back(marker(left_out_text(walk, true)));
-    const LuaCall& call = walk.calls[i];
-    Frame frame = frame_of(label_call(names, functions, context, call, walk.caller_of(i), call.saved_pc), functions);
-    // If an error ended the call, its position was in a LuaJIT C frame that no longer exists.
-    if (state.lua->kind() == LuaKind::luajit && call.is_lua() && !call.has_pc(call.saved_pc)) frame.line = 0;
-    call_of.resize(described.stack.size(), no_call);
-    call_of.push_back(i);
-    described.stack.push_back(std::move(frame));
-    std::ranges::copy(markers_outside(call), std::back_inserter(described.stack));
-  }
-  call_of.resize(described.stack.size(), no_call);
-  std::ranges::reverse(described.stack);
-  std::ranges::reverse(call_of);
-  if (look_.begun) {
-    described.began = frame_of(label_call(names, functions, context, look_.began, nullptr, look_.began.code),
-                               functions);
-    described.began.line = described.began.line_defined;
-  }
+  CoroutineFrames frames = frames_of(look_, names, functions, context);
+  described.stack = std::move(frames.stack);
+  described.began = std::move(frames.began);
   for (const Address one : group.detailed) {
     if (!look_at_coroutine(copy_, {*state.lua, state.G, one, active_in(one)}, limits_.walk, look_)) continue;
     CountingRoom room = limits_.room;
     VariableReader variables(copy_, {one, state.G, state.lua}, look_.walk, *names_, limits_.values, room);
     CoroutineDetail& detail = described.details.emplace_back();
     detail.L = one;
-    for (const std::size_t call : call_of)
+    for (const std::size_t call : frames.call_of)
       detail.variables.push_back(call < look_.walk.calls.size() ? variables_of(variables, look_, call)
                                                                 : CallVariables());
   }

@@ -23,6 +23,7 @@
 
 #include "base/frame.h"
 #include "heap/coroutine_list.h"
+#include "heap/coroutine_place.h"
 #include "heap/heap_copy.h"
 #include "luastate/collector.h"
 #include "luastate/coroutine.h"
@@ -96,7 +97,7 @@ class Coroutines {
   std::vector<StateReport> report(Names& names, const NativeFunctions& functions);
 
  private:
-  using Signature = std::vector<std::uint64_t>;
+  using Signature = CoroutineSignature;
   struct Group {
     std::int64_t count = 0;
     std::vector<Address> examples, detailed;

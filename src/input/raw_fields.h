@@ -22,6 +22,7 @@ class Fields {
 
   bool good() const { return good_; }
   bool empty() const { return bytes_.empty(); }
+  std::size_t left() const { return bytes_.size(); }  // bytes
   std::uint64_t number(std::uint64_t most = any_number) {
     if (!good_) return 0;
     auto next = bytes_.begin();

@@ -80,6 +80,8 @@ class RawReader {
         return read_labels(fields);
       case raw::mark:
         return read_mark(fields);
+      case raw::suspended:
+        return knows_unit() && read_suspended(fields);
       case raw::allocation:
         return knows_unit() && read_allocation(fields);
       default:
@@ -328,6 +330,30 @@ class RawReader {
     mark.file = printable(file, longest_name), mark.text = printable(text, longest_name);
     part_.mark(std::move(mark));
     return true;
+  }
+
+  bool read_suspended(Fields fields) {
+    constexpr std::size_t least_bytes = 5;  // of a group
+    SuspendedLook look;
+    look.at_ns = fields.signed_number();
+    look.weight_ns = fields.signed_number();
+    look.pid = fields.small_number();
+    look.program = fields.number();
+    look.process = string(fields);
+    look.state = fields.number();
+    look.unread = fields.small_number();
+    const std::uint64_t count = fields.number();
+    if (!fields.good() || count > fields.left() / least_bytes || !has_room_for(look.process.size())) return false;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      SuspendedGroup& group = look.groups.emplace_back();
+      group.number = static_cast<std::uint32_t>(fields.number(most_numbered));
+      const std::uint32_t stack = fields.index(nodes_.size()), labels = fields.index(labels_.size());
+      group.count = fields.small_number();
+      group.longest_ns = fields.signed_number();
+      if (!fields.good()) return false;
+      group.stack = nodes_[stack], group.labels = labels_[labels];
+    }
+    return part_.suspended(std::move(look));
   }
 
   bool read_source(Fields fields) {

@@ -7,6 +7,7 @@
 
 #include "events/event_tables.h"
 #include "events/mark.h"
+#include "events/suspended.h"
 #include "profile/profile.h"
 
 namespace luaspy {
@@ -19,6 +20,8 @@ struct RawWindow {
   // Of a recording of time: the allocations that it has besides, instead of the samples of time.
   // bytes or objects.
   std::optional<Unit> allocations{};
+  // Of such a recording: its suspended coroutines, instead of the samples of time (SuspendedProfile).
+  bool suspended = false;
   // Of a file that has allocations and frees: what was not freed until its end.
   bool live = false;
 };
@@ -40,6 +43,7 @@ class RawEvents {
   virtual void state(const HeapChanges::State& state) = 0;
   virtual void heap(const Tick& tick, const HeapChange& change) = 0;
   virtual void mark(const Mark& mark) = 0;
+  virtual void suspended(const SuspendedLook& look) = 0;
   virtual void end(const Profile& profile) = 0;
 };
 

@@ -13,7 +13,10 @@ RecordingPart::RecordingPart(const ViewOptions& shape, const RawWindow& window, 
       events_(events),
       mode_(shape.mode),
       built_(tables_, shape, keeps_order),
-      built_of_allocations_(tables_, shape, false) {}
+      built_of_allocations_(tables_, shape, false),
+      suspended_(tables_, shape, keeps_order) {
+  if (shape.tracks) tracks_.emplace(tables_, built_);
+}
 
 ThreadId RecordingPart::thread(const ThreadInfo& thread) {
   const ThreadId id = tables_.threads.intern(thread);
@@ -128,6 +131,22 @@ void RecordingPart::mark(Mark mark) {
   profile_.marks.push_back(std::move(mark));
 }
 
+bool RecordingPart::suspended(SuspendedLook look) {
+  for (const SuspendedGroup& group : look.groups) {
+    const auto count = static_cast<std::uint64_t>(group.count);
+    if (count != 0 && static_cast<std::uint64_t>(look.weight_ns) > any_number / count) return false;
+    if (!add_up(look.weight_ns * group.count) || !add_up(group.count)) return false;
+  }
+  if (!is_in_window(look.at_ns)) return true;
+  look.at_ns -= window_.from_ns;
+  look.weight_ns = std::min(look.weight_ns, look.at_ns);  // what was before is not asked for
+  std::erase_if(look.groups, [&](const SuspendedGroup& group) { return !suspended_.shows(look, group); });
+  if (events() != nullptr) events_->suspended(look);
+  suspended_.add(look);
+  if (tracks_) tracks_->add(look);
+  return true;
+}
+
 // The heaps begin with the sizes that they had before.
 void RecordingPart::begin_window() {
   for (KnownHeap& known : heaps_) {
@@ -146,6 +165,14 @@ void RecordingPart::add(KnownHeap& known, std::int64_t at_ns, HeapChange change)
   change.state = *known.index;
   profile_.heaps.add(at_ns, change);
   if (events() != nullptr) events_->heap({at_ns, 0}, change);
+}
+
+// It is of the same recording.
+Profile RecordingPart::finish_suspended() {
+  suspended_.profile().about = profile_.about;
+  suspended_.finish();
+  if (window_.suspended) suspended_.profile().sources = std::move(profile_.sources);
+  return std::move(suspended_.profile());
 }
 
 Profile RecordingPart::finish(bool whole) {
@@ -174,7 +201,9 @@ Profile RecordingPart::finish(bool whole) {
   }
   about.complete = about.complete && whole;
   if (about.mode != name(Mode::native)) about.mode = name(mode_);
+  if (window_.suspended) return finish_suspended();
   profile_.charge_pauses();
+  if (suspended_.has_looks()) profile_.waits = std::make_shared<Profile>(finish_suspended());
   if (events() != nullptr) events_->end(profile_);
   return std::move(profile_);
 }

@@ -10,6 +10,8 @@
 #include "input/recording_events.h"
 #include "profile/profile_builder.h"
 #include "profile/stack_view.h"
+#include "profile/suspended_profile.h"
+#include "profile/suspended_tracks.h"
 
 namespace luaspy {
 
@@ -52,6 +54,7 @@ class RecordingPart {
   bool heap(std::uint32_t state, std::int64_t change, CollectorPhase phase, bool collected);
 
   void mark(Mark mark);
+  bool suspended(SuspendedLook look);
 
   // The recording has said how many ticks it had until now.
   void forget_ticks() { ticks_ = 0; }
@@ -72,6 +75,7 @@ class RecordingPart {
   void add(ThreadId thread, const Tick& at, const Sample& sample);
   void add(KnownHeap& known, std::int64_t at_ns, HeapChange change);
   void begin_window();
+  Profile finish_suspended();
   bool add_up(std::int64_t number);
   RawEvents* events();
   Tick of_window(const Tick& tick) const { return {tick.at_ns - window_.from_ns, tick.weight, tick.samples}; }
@@ -96,6 +100,8 @@ class RecordingPart {
   std::int64_t ticks_ = 0, sum_ = 0;  // sum_: of stop times and weights
   ProfileBuilder built_;
   ProfileBuilder built_of_allocations_;  // for `events_`: which of them --only and --ignore leave
+  SuspendedProfile suspended_;
+  std::optional<SuspendedTracks> tracks_;  // with ViewOptions::tracks
   Profile& profile_ = built_.profile();
 };
 

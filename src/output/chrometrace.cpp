@@ -21,7 +21,7 @@ namespace {
 
 // Numbers of tracks of states do not overlap with those of threads: they are larger than any thread
 // id (proc(5): pid_max is at most 2^22).
-constexpr int first_state_track = 1 << 23;
+constexpr int first_state_track = 1 << 23, first_coroutine_track = 1 << 24;
 
 std::string_view state_name(const Profile::Situation& situation) {
   switch (situation.state) {
@@ -65,6 +65,7 @@ class Writer {
       track(pid, first_state_track + of.tid, fmt::format("{} ({}): state", of.name, of.tid), 2 * thread + 1);
       states(thread, pid, first_state_track + of.tid);
     }
+    for (std::size_t at = 0; at < profile_.tracks.size(); ++at) coroutine(at);
     for (std::size_t state = 0; state < profile_.heaps.states().size(); ++state) heap(state);
     for (const Mark* const each : in_order(profile_.marks)) mark(*each);
     out_ << "]}\n";
@@ -103,25 +104,50 @@ class Writer {
                at_ns % 1000, what.empty() ? "" : ",", what);
   }
 
+  // The slices of one track, of stacks in the order of time.
+  class Slices {
+   public:
+    Slices(Writer& writer, int pid, int tid) : writer_(writer), pid_(pid), tid_(tid) {}
+    // `apart`: it has nothing in common with the one before.
+    void add(StackId stack, std::int64_t start_ns, std::int64_t end_ns, bool apart = false) {
+      if (start_ns != end_ || apart) close(0);
+      next_.clear();
+      for (const FrameId id : writer_.profile_.stack(stack)) next_.push_back(writer_.functions_.of_frame[id]);
+      const auto differs = std::ranges::mismatch(open_, next_);
+      close(static_cast<std::size_t>(differs.in1 - open_.begin()));
+      for (std::size_t depth = open_.size(); depth < next_.size(); ++depth)
+        writer_.slice('B', pid_, tid_, start_ns, writer_.names_[next_[depth]]);
+      std::swap(open_, next_);
+      end_ = end_ns;
+    }
+    void close(std::size_t depth) {
+      for (; open_.size() > depth; open_.pop_back()) writer_.slice('E', pid_, tid_, end_);
+    }
+
+   private:
+    Writer& writer_;
+    int pid_, tid_;
+    std::vector<std::uint32_t> open_, next_;  // functions, outermost first
+    std::int64_t end_ = 0;
+  };
+
   void stacks(std::size_t thread, int pid, int tid) {
-    std::vector<std::uint32_t> open, next;  // functions, outermost first
-    std::int64_t end = 0;
-    const auto close = [&](std::size_t depth) {
-      for (; open.size() > depth; open.pop_back()) slice('E', pid, tid, end);
-    };
+    Slices slices(*this, pid, tid);
     profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
-      if (run.start_ns != end) close(0);
-      next.clear();
-      for (const FrameId id : profile_.stack(profile_.situations()[run.situation].stack))
-        next.push_back(functions_.of_frame[id]);
-      const auto differs = std::ranges::mismatch(open, next);
-      close(static_cast<std::size_t>(differs.in1 - open.begin()));
-      for (std::size_t depth = open.size(); depth < next.size(); ++depth)
-        slice('B', pid, tid, run.start_ns, names_[next[depth]]);
-      std::swap(open, next);
-      end = run.end_ns;
+      slices.add(profile_.situations()[run.situation].stack, run.start_ns, run.end_ns);
     });
-    close(0);
+    slices.close(0);
+  }
+
+  // Where a coroutine waited.
+  void coroutine(std::size_t at) {
+    const SuspendedTrack& of = profile_.tracks[at];
+    const int pid = of.pid != 0 ? of.pid : static_cast<int>(profile_.about.pid),
+              tid = first_coroutine_track + static_cast<int>(at);
+    track(pid, tid, title_of(of), 2 * profile_.threads().size() + at);
+    Slices slices(*this, pid, tid);
+    for (const SuspendedTrack::Wait& wait : of.waits) slices.add(wait.stack, wait.start_ns, wait.end_ns, true);
+    slices.close(0);
   }
 
   void states(std::size_t thread, int pid, int tid) {

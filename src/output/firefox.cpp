@@ -30,7 +30,7 @@ constexpr std::string_view categories =
     R"({"name":"Machine code of LuaJIT","color":"green","subcategories":["Other"]},)"
     R"({"name":"LuaJIT's compiler","color":"purple","subcategories":["Other","trace exit","recorder","optimiser","assembler"]},)"
     R"({"name":"Garbage collector","color":"orange","subcategories":["Other"]},)"
-    R"({"name":"Idle","color":"transparent","subcategories":["Other","waiting for a CPU"]},)"
+    R"({"name":"Idle","color":"transparent","subcategories":["Other","waiting for a CPU","suspended"]},)"
     R"({"name":"Kernel","color":"magenta","subcategories":["Other"]}])";
 
 constexpr std::string_view marker_type = "LuaJIT";
@@ -125,6 +125,9 @@ class ThreadTables {
     const StackTable::Node& node = profile_.stacks().nodes()[situation.stack];
     return std::to_string(stack(situation.stack, kind_of(situation, profile_.frames()[node.frame])));
   }
+
+  // Of a coroutine that waits there.
+  std::string waiting_stack(StackId id) { return id == empty_stack ? "null" : std::to_string(stack(id, {idle, 2})); }
 
   void write(std::ostream& out) const {
     for (const auto& [name, table] :
@@ -286,6 +289,48 @@ void write_markers(const Profile& profile, std::size_t thread, Strings& strings,
   markers.write(out);
 }
 
+constexpr const char* nothing_else =
+    ",\n\"resourceTable\":{\"lib\":[],\"name\":[],\"host\":[],\"type\":[],\"length\":0},\n"
+    "\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0}";
+
+// A coroutine, as a thread of its process: two points for each wait, where it begins and where it ends.
+void write_coroutine(const Profile& profile, std::size_t at, const FunctionTable& functions, Strings& strings,
+                     std::ostream& out) {
+  constexpr int first_number = 1 << 24;  // above those of threads (proc(5): pid_max is at most 2^22)
+  const SuspendedTrack& of = profile.tracks[at];
+  const auto thread = std::ranges::find(profile.threads(), of.program, &ThreadInfo::program);
+  const bool is_known = thread != profile.threads().end();
+  const std::size_t number = static_cast<std::size_t>(thread - profile.threads().begin());
+  fmt::print(out,
+             "{{\"processType\":\"default\",\"processName\":{},\"processStartupTime\":0,\"processShutdownTime\":null,"
+             "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\"name\":{},\"isMainThread\":false,"
+             "\"pid\":\"{}\",\"tid\":{},\n",
+             json_text(is_known ? command_of(profile, *thread) : of.process), json_text(title_of(of)),
+             is_known ? process_id(profile, number) : std::to_string(of.pid), first_number + static_cast<int>(at));
+  ThreadTables tables(profile, functions, strings);
+  std::string stacks, deltas, weights;
+  std::int64_t last = 0;
+  std::size_t length = 0;
+  const auto add = [&](const std::string& stack, std::int64_t at_ns, int weight) {
+    const std::string_view comma = length++ == 0 ? "" : ",";
+    stacks += fmt::format("{}{}", comma, stack);
+    deltas += fmt::format("{}{}", comma, milliseconds(at_ns - std::exchange(last, at_ns)));
+    weights += fmt::format("{}{}", comma, weight);
+  };
+  for (const SuspendedTrack::Wait& wait : of.waits) {
+    add(tables.waiting_stack(wait.stack), wait.start_ns, 1);
+    add("null", wait.end_ns, 0);
+  }
+  fmt::print(out,
+             "\"samples\":{{\"stack\":[{}],\n\"timeDeltas\":[{}],\n\"weight\":[{}],\n\"weightType\":\"samples\","
+             "\"length\":{}}}",
+             stacks, deltas, weights, length);
+  tables.write(out);
+  out << ",\n\"markers\":";
+  Table({"data", "name", "startTime", "endTime", "phase", "category"}).write(out);
+  out << nothing_else << '}';
+}
+
 void write_thread(const Profile& profile, std::size_t thread, const FunctionTable& functions, Strings& strings,
                   std::ostream& out) {
   const ThreadInfo& of = profile.threads()[thread];
@@ -300,10 +345,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FunctionTabl
   write_samples(profile, thread, tables, out);
   tables.write(out);
   write_markers(profile, thread, strings, out);
-  for (const char* empty : {R"("resourceTable":{"lib":[],"name":[],"host":[],"type":[],"length":0})",
-                            R"("nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0})"})
-    out << ",\n" << empty;
-  out << '}';
+  out << nothing_else << '}';
 }
 
 // A counter's `count` is what has come since its sample before. The site shows the sums of the
@@ -358,6 +400,10 @@ void write_firefox(const Profile& profile, const WriteOptions&, std::ostream& ou
   for (std::size_t thread = 0; thread < profile.threads().size(); ++thread) {
     out << (thread == 0 ? "\n" : ",\n");
     write_thread(profile, thread, functions, strings, out);
+  }
+  for (std::size_t at = 0; at < profile.tracks.size(); ++at) {
+    out << (at == 0 && profile.threads().empty() ? "\n" : ",\n");
+    write_coroutine(profile, at, functions, strings, out);
   }
   out << ']';
   // A counter refers to a thread.

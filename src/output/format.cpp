@@ -21,6 +21,7 @@ namespace luaspy {
 ViewOptions shape_for(const Format& format, ViewOptions shape) {
   shape.whole = format.carries_recording;
   shape.cpus = format.tells_cpus;
+  shape.tracks = format.shows_coroutines;
   return shape;
 }
 
@@ -34,13 +35,13 @@ std::optional<Error> refusal(const Format& format, Unit unit) {
 std::span<const Format> formats() {
   static constexpr std::array table = {
       Format{"flamegraph", ".html", "", "open it in a browser", Shows::order, write_flamegraph, write_flamegraph_diff,
-             true, false, true},
+             true, false, false, true},
       Format{"svg", ".svg", "", "open it in a browser, or put it into a page: it is a picture", Shows::sums, write_svg,
              write_svg_diff},
       Format{"speedscope", ".speedscope.json", ".json",
              "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", Shows::order,
              write_speedscope, write_speedscope_diff},
-      Format{"raw", ".luaspy", "", "luaspy report FILE", Shows::sums, nullptr, nullptr, false, false, true},
+      Format{"raw", ".luaspy", "", "luaspy report FILE", Shows::sums, nullptr, nullptr, false, false, false, true},
       Format{"folded", ".folded", text_ending, "flamegraph.pl FILE > flame.svg, or any viewer of folded stacks",
              Shows::sums, write_folded, write_folded_diff},
       Format{"pprof", ".pb.gz", "", "go tool pprof -http : FILE, or upload it to Pyroscope or Parca", Shows::sums,
@@ -50,12 +51,12 @@ std::span<const Format> formats() {
       Format{"otlp-json", ".otlp.json", "", "send it to an OpenTelemetry Collector (luaspy push sends recordings)",
              Shows::sums, write_otlp_json},
       Format{"chrometrace", ".trace.json", "", "open it at https://ui.perfetto.dev (nothing is uploaded)", Shows::time,
-             write_chrometrace},
+             write_chrometrace, nullptr, false, false, true},
       Format{"callgrind", ".callgrind", "", "kcachegrind FILE, or callgrind_annotate FILE", Shows::sums,
              write_callgrind},
       Format{"firefox", ".firefox.json", "",
              "open it at https://profiler.firefox.com (nothing is uploaded unless you share it)", Shows::order,
-             write_firefox},
+             write_firefox, nullptr, false, false, true},
   };
   return table;
 }

@@ -37,6 +37,7 @@ struct Format {
                      std::ostream&) = nullptr;
   bool carries_recording = false;  // then profiles have whole stacks, and WriteOptions a recording
   bool tells_cpus = false;         // of each sample
+  bool shows_coroutines = false;   // where those that have a number waited, and when
   bool keeps_former = false;       // what such a file replaces cannot be made again, and stays as FILE.old
 
   bool needs_order() const { return shows != Shows::sums; }

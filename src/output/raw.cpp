@@ -290,6 +290,30 @@ void RawWriter::mark(const Mark& mark) {
   add_record(raw::mark, body_);
 }
 
+// It has a time of its own, as a mark has.
+void RawWriter::suspended(const SuspendedLook& look) {
+  const std::uint64_t process = number_of(look.process);
+  std::vector<std::uint64_t> numbers;
+  for (const SuspendedGroup& group : look.groups) {
+    numbers.push_back(group.number);
+    numbers.push_back(number_of(group.stack));
+    numbers.push_back(number_of(group.labels));
+    numbers.push_back(static_cast<std::uint64_t>(group.count));
+    numbers.push_back(static_cast<std::uint64_t>(group.longest_ns));
+  }
+  body_.clear();
+  put(body_, look.at_ns);
+  put(body_, look.weight_ns);
+  put(body_, std::int64_t{look.pid});
+  put(body_, look.program);
+  put(body_, process);
+  put(body_, look.state);
+  put(body_, look.unread);
+  put(body_, std::uint64_t{look.groups.size()});
+  for (const std::uint64_t number : numbers) put(body_, number);
+  add_record(raw::suspended, body_);
+}
+
 void RawWriter::source(const std::string& file, const Profile::Source& source) {
   std::string body;
   put(body, std::string_view(file));

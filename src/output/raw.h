@@ -10,6 +10,7 @@
 
 #include "events/event_tables.h"
 #include "events/mark.h"
+#include "events/suspended.h"
 #include "profile/profile.h"
 
 namespace luaspy {
@@ -38,6 +39,7 @@ class RawWriter {
   void heap(const Tick& tick, const HeapChange& change);
   // Not more than most_marks.
   void mark(const Mark& mark);
+  void suspended(const SuspendedLook& look);
   // The text of a Lua file; not more than raw::most_source of all together. An empty text withdraws
   // an earlier one.
   void source(const std::string& file, const Profile::Source& source);

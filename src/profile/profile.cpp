@@ -111,6 +111,13 @@ void Profile::add_all(const Profile& other, const std::optional<Frame>& root) {
     situation.labels = labels_.intern(other.labels_[situation.labels]);
     counts_[{threads[at.thread], intern(situation)}] += amount;
   }
+  suspended.looks += other.suspended.looks, suspended.looked_ns += other.suspended.looked_ns;
+  suspended.unread += other.suspended.unread, suspended.most = std::max(suspended.most, other.suspended.most);
+  for (const auto& [place, extremes] : other.suspended.places) {
+    SuspendedCounts::Extremes& of = suspended
+                                        .places[{stacks[place.stack], labels_.intern(other.labels_[place.labels])}];
+    of.most = std::max(of.most, extremes.most), of.longest_ns = std::max(of.longest_ns, extremes.longest_ns);
+  }
   samples_ += other.samples_;
   for (std::size_t i = 0; i < loss_count; ++i) losses_[i] += other.losses_[i];
   for (std::size_t i = 0; i < vm_state_count; ++i) vm_states_[i] += other.vm_states_[i];

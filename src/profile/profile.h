@@ -9,6 +9,7 @@
 #include <compare>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -23,6 +24,7 @@
 #include "events/thread_table.h"
 #include "profile/heap_track.h"
 #include "profile/stop_times.h"
+#include "profile/suspended_counts.h"
 #include "profile/timeline.h"
 
 namespace luaspy {
@@ -169,6 +171,12 @@ class Profile {
   std::map<std::string, Source> sources;
   HeapTracks heaps;
   std::vector<Mark> marks;  // at most most_marks; add_all() leaves those of others out
+  // With ViewOptions::tracks: of suspended coroutines, at most most_tracks.
+  std::vector<SuspendedTrack> tracks;
+  static constexpr std::size_t most_tracks = 1 << 12;
+  // The suspended coroutines of the recording, if these were looked at (SuspendedProfile); add_all() leaves them out.
+  std::shared_ptr<Profile> waits;
+  SuspendedCounts suspended;  // of a profile of suspended coroutines only
 
  private:
   // Kept per thread to make the next sample cheap: it is usually equal or similar to the last one.

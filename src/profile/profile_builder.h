@@ -40,6 +40,10 @@ class ProfileBuilder {
     else profile_.add_lost(Loss::left_out, sample.stopped_ns);
     return shaped;
   }
+  // A stack of the tables as the profile shows it; nullopt: it does not.
+  std::optional<StackId> shaped(StackId stack, const ThreadInfo& thread) {
+    return view_.shaped(stack, VmState::none, thread);
+  }
   // One tick of one thread without a sample, for which it may have been stopped.
   void lose(ThreadId thread, Loss loss, std::int64_t stopped_ns) {
     (void)index_of(thread);

@@ -37,7 +37,8 @@ enum Record : std::uint8_t {
   heap,
   allocation,
   labels,
-  mark
+  mark,
+  suspended
 };
 
 // Sample records: bits of their flags; the VM state is above them.

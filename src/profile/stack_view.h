@@ -19,6 +19,7 @@ struct ViewOptions {
   bool lines = false;        // frames keep the line being executed; else stacks differ by function only
   bool whole = false;        // stacks keep all frames and lines, for a format that leaves the choice to its reader
   bool cpus = false;         // samples keep the CPU that their thread had
+  bool tracks = false;       // Profile::tracks, for a format that shows when coroutines waited
   bool gc = false;           // an innermost frame for garbage collection
   bool vmstate = false;      // a root frame for the state of the VM
   bool processes = false;    // a root frame for each process

@@ -22,6 +22,7 @@
 #include "recording/await_command.h"
 #include "recording/carried_recording.h"
 #include "recording/compiler_marks.h"
+#include "recording/coroutine_looks.h"
 #include "recording/metadata_of_target.h"
 #include "recording/recording.h"
 #include "recording/source_collector.h"
@@ -61,15 +62,21 @@ class Recorder : public Recording {
     next_ns_ = every_ns_;
     if (options.allocations) keep_allocations(shape_for(output.format(), options.shape));
     if (options.marks_compiler) marks_.emplace(tree);
+    if (options.coroutines) {
+      keep_suspended(shape_for(output.format(), options.shape));
+      coroutines_.emplace(tree, options.coroutine_rate);
+    }
     if (output.is_raw()) write_raw(output.stream_behind());
     else if (output.format().carries_recording) write_raw(carried_);
   }
 
   void begin(system::Clock::time_point start) override {
     if (marks_) marks_->start(start);
+    if (coroutines_) coroutines_->start(start);
   }
   void look(const LoopCounts& counts) override {
     if (marks_) marks_->look(*this);
+    if (coroutines_) coroutines_->look(*this);
     if (has_sources()) sources_.collect(*this);  // at once: a subprocess may end soon
     if (counts.duration_ns >= program_ns_) {
       describe_program(tree_, about_);
@@ -96,6 +103,7 @@ class Recorder : public Recording {
   Result<void> finish(const LoopCounts& counts, bool writes) {
     if (has_sources()) sources_.finish(*this);
     if (marks_) marks_->finish(*this, counts.duration_ns);
+    if (coroutines_) coroutines_->finish(*this);
     (void)writing_.finish();  // what it has written is replaced now
     Recording::finish();
     update_metadata(counts, true);
@@ -103,7 +111,12 @@ class Recorder : public Recording {
     return writes ? write() : Result<void>();
   }
 
-  std::string text_of_marks() const { return marks_ ? marks_->text() : ""; }
+  std::string text_of_rest() const {
+    std::string text = marks_ ? marks_->text() : "";
+    if (coroutines_)
+      text += fmt::format("luaspy: suspended coroutines: {}\n{}", suspended_summary(*suspended()), coroutines_->text());
+    return text;
+  }
 
  private:
   // Making a page takes a second if it has much to show, and ticks do not wait. The one before may still be in the
@@ -153,6 +166,7 @@ class Recorder : public Recording {
   std::ostream carried_{&carried_bytes_};
   SourceCollector sources_;
   std::optional<CompilerMarks> marks_;
+  std::optional<CoroutineLooks> coroutines_;
   system::ProgressLine progress_;
   Metadata about_;
   std::int64_t program_ns_ = 0;
@@ -260,7 +274,7 @@ Part record_part(const RecordOptions& options, const Alongside* alongside, Proce
     print_end(recorder.profile(), options.shape.mode, output, counts, part.is_written,
               part.shows() && alongside != nullptr ? alongside->text(recorder) : std::string());
   }
-  if (part.shows()) say("{}", recorder.text_of_marks());
+  if (part.shows()) say("{}", recorder.text_of_rest());
   else output.discard();
   return part;
 }

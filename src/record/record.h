@@ -31,6 +31,8 @@ struct RecordOptions {
   bool subprocesses = false;    // the target's descendants that run Lua, too; then shape.processes is set
   bool allocations = false;     // sample who allocates, too
   bool marks_compiler = false;  // what LuaJIT's compiler decides, as marks
+  bool coroutines = false;      // also look at those that are suspended
+  double coroutine_rate = 1;    // Hz
   bool opens = false;           // the file is shown in the browser at the end
   bool end_command = false;     // a launched command is asked to end when the recording does
   double max_cost = 3;          // % of the program's time that this may take

@@ -36,8 +36,20 @@ void Recording::add_allocation(ThreadId thread, const RawWriter::Allocation& all
   if (raw_ && shows) raw_->allocation(thread, allocation, sample);
 }
 
+void Recording::keep_suspended(const ViewOptions& shape) {
+  suspended_ = std::make_unique<SuspendedProfile>(tables_, shape, false);
+  if (shape.tracks) tracks_.emplace(tables_, built_);
+}
+
+void Recording::add_suspended(const SuspendedLook& look) {
+  suspended_->add(look);
+  if (tracks_) tracks_->add(look);
+  if (raw_) raw_->suspended(look);
+}
+
 void Recording::resolve_names() {
   built_.profile().resolve_names();
+  if (suspended_) suspended_->profile().resolve_names();
   if (allocated_) allocated_->profile().resolve_names();
 }
 
@@ -95,6 +107,7 @@ void Recording::set_metadata(const Metadata& about) {
     allocated_->profile().about = about;
     allocated_->profile().about.unit = Unit::bytes;
   }
+  if (suspended_) suspended_->profile().about = about;
   if (!raw_) return;
   raw_->about(built_.profile().about);
   raw_->flush();

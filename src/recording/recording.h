@@ -3,11 +3,14 @@
 // there is one.
 
 #include <memory>
+#include <optional>
 
 #include "events/event_tables.h"
 #include "events/mark.h"
 #include "output/raw.h"
 #include "profile/profile_builder.h"
+#include "profile/suspended_profile.h"
+#include "profile/suspended_tracks.h"
 #include "sampling/sampling_loop.h"
 
 namespace luaspy {
@@ -31,11 +34,18 @@ class Recording : public SampleSink {
   // their own, in that shape, and are in the raw recording.
   void keep_allocations(const ViewOptions& shape);
   void add_allocation(ThreadId thread, const RawWriter::Allocation& allocation, const Sample& sample);
+  // The same for suspended coroutines.
+  void keep_suspended(const ViewOptions& shape);
+  void add_suspended(const SuspendedLook& look);
+  const Profile* suspended() const { return suspended_ ? &suspended_->profile() : nullptr; }
   const Profile* allocations() const { return allocated_ ? &allocated_->profile() : nullptr; }
 
   const Profile& profile() const { return built_.profile(); }
   // When no more samples come.
-  void finish() { built_.finish(); }
+  void finish() {
+    built_.finish();
+    if (suspended_) suspended_->finish();
+  }
   void resolve_names();
   // What has happened besides samples. No more than most_marks are kept.
   void add_mark(Mark mark);
@@ -57,6 +67,8 @@ class Recording : public SampleSink {
   ProfileBuilder built_;
   HeapChanges heaps_;
   std::unique_ptr<ProfileBuilder> allocated_;
+  std::unique_ptr<SuspendedProfile> suspended_;
+  std::optional<SuspendedTracks> tracks_;  // with ViewOptions::tracks
   std::unique_ptr<RawWriter> raw_;
 };
 

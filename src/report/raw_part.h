@@ -11,8 +11,8 @@ namespace luaspy {
 
 class RawPart : public RawEvents {
  public:
-  // `out` must outlive it.
-  explicit RawPart(std::ostream& out) : out_(out) {}
+  // `out` must outlive it. `has_suspended`: with looks at suspended coroutines.
+  RawPart(std::ostream& out, bool has_suspended) : out_(out), has_suspended_(has_suspended) {}
 
   void begin(const EventTables& tables, Unit unit) override {
     writer_ = std::make_unique<RawWriter>(tables, unit, out_);
@@ -37,6 +37,9 @@ class RawPart : public RawEvents {
   void state(const HeapChanges::State& state) override { writer_->state(state); }
   void heap(const Tick& tick, const HeapChange& change) override { writer_->heap(tick, change); }
   void mark(const Mark& mark) override { writer_->mark(mark); }
+  void suspended(const SuspendedLook& look) override {
+    if (has_suspended_) writer_->suspended(look);
+  }
   void end(const Profile& profile) override {
     for (const auto& [file, source] : profile.sources) writer_->source(file, source);
     writer_->about(profile.about);
@@ -49,6 +52,7 @@ class RawPart : public RawEvents {
 
  private:
   std::ostream& out_;
+  bool has_suspended_;
   std::int64_t written_ = 0;
   std::unique_ptr<RawWriter> writer_;
 };

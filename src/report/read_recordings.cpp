@@ -38,6 +38,7 @@ Result<Profile> read_file(RecordingFile& file, const ViewOptions& shape, const R
   progress.clear();
   if (!profile) return Error{profile.error().cause, fmt::format("{}: {}", path, profile.error().text)};
   profile->resolve_names();
+  if (profile->waits) profile->waits->resolve_names();
   if (profile->about.command.empty()) profile->about.command = base_name(path);
   return profile;
 }
@@ -48,6 +49,7 @@ Result<RawWindow> window_of(const ReportOptions& options, RecordingFile& file) {
   window.thread = options.thread;
   window.allocations = options.unit;
   window.live = options.leak_only;
+  window.suspended = options.coroutines;
   std::int64_t duration_ns = 0;
   if (options.from.value_or(0) < 0 || options.to.value_or(0) < 0) {
     const Result<Profile> whole = read_file(file, {}, {}, false);
@@ -112,6 +114,15 @@ Error no_allocations(const std::string& path) {
           fmt::format("{} has no samples of allocations. `luaspy record --alloc` takes them.", path)};
 }
 
+namespace {
+
+Error no_coroutines(const std::string& path, bool of_part) {
+  return {Cause::no_samples, fmt::format("{} has no looks at suspended coroutines{}", path,
+                                         of_part ? " in this part." : ". `luaspy record --coroutines` takes them.")};
+}
+
+}  // namespace
+
 Result<Profile> read_for(const ReportOptions& options, RecordingFile& file, const ViewOptions& shape, bool keeps_order,
                          RawEvents* events) {
   const Result<RawWindow> window = window_of(options, file);
@@ -121,6 +132,10 @@ Result<Profile> read_for(const ReportOptions& options, RecordingFile& file, cons
     return Error{Cause::usage,
                  fmt::format("{} counts {}, and not {}.", file.path(), name(profile->about.unit), name(*options.unit))};
   if (profile && options.unit && profile->samples() == 0 && !is_narrowed(options)) return no_allocations(file.path());
+  if (profile && options.coroutines && profile->suspended.looks == 0)
+    return no_coroutines(file.path(), is_narrowed(options));
+  if (profile && options.coroutines && profile->samples() == 0)
+    return Error{Cause::no_samples, fmt::format("{}: no suspended coroutine was seen there.", file.path())};
   if (profile && profile->samples() == 0) return nothing(options, file, *profile);
   return profile;
 }

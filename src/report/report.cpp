@@ -29,6 +29,7 @@
 #include "report/report_text.h"
 #include "report/slower.h"
 #include "report/source_listing.h"
+#include "report/suspended_text.h"
 #include "system/calls.h"
 #include "system/standard_output.h"
 #include "system/terminal.h"
@@ -43,7 +44,10 @@ bool is_to_stdout(const ReportOptions& options) { return options.output.empty() 
 
 TextStyle style_of(const ReportOptions& options, Unit unit) {
   const bool is_usual = options.by.empty() || options.by_label();
-  const By by = is_usual ? usual_by(unit) : options.by == "samples" ? By::samples : By::weight;
+  const By by = is_usual && options.coroutines ? By::weight
+                : is_usual                     ? usual_by(unit)
+                : options.by == "samples"      ? By::samples
+                                               : By::weight;
   const bool coloured = is_to_stdout(options) && system::terminal_of(1).colours;
   return {by, options.top, system::charset_of_locale(), unit, Paint(coloured)};
 }
@@ -61,7 +65,8 @@ std::string stem_of(const std::string& path) {
 }
 
 std::string carried(const ReportOptions& options, RecordingFiles& files, const Format& format) {
-  if (!format.carries_recording || is_narrowed(options) || options.unit || files.size() != 1) return {};
+  if (!format.carries_recording || is_narrowed(options) || options.unit || options.coroutines || files.size() != 1)
+    return {};
   std::istream* const in = files.front().open();
   std::string bytes = in != nullptr ? raw_bytes(*in, raw::most_carried) : std::string();
   return bytes.starts_with(raw::magic) ? bytes : std::string();  // not a file of another kind
@@ -71,12 +76,15 @@ std::string torn_text(const std::string& torn) {
   return fmt::format("  the file is damaged: {}; this is what comes before\n", printable(torn));
 }
 
+// Of threads, or with a label: coroutines that wait are none of these.
+bool chooses_samples(const ReportOptions& options) { return !options.thread.empty() || !options.shape.labels.empty(); }
+
 // Writes what was asked for of a recording, as a recording.
 Result<int> write_part(const ReportOptions& options) {
   RecordingFile file(options.files.front());
   Result<OutputFile> output = OutputFile::open({options.output, "raw", stem_of(options.files.front()) + "-part"});
   if (!output) return output.error();
-  RawPart part(output->stream());
+  RawPart part(output->stream(), !chooses_samples(options));
   const Result<Profile> profile = read_for(options, file, options.shape, false, &part);
   if (!profile) {
     output->discard();
@@ -99,6 +107,8 @@ Result<int> write_part(const ReportOptions& options) {
 Result<int> extract(const ReportOptions& options) {
   if (options.files.size() > 1)
     return Error{Cause::usage, "-f raw writes one recording; several are added up in the other formats."};
+  if (options.coroutines)
+    return Error{Cause::usage, "-f raw writes what ran and suspended coroutines together: leave out --coroutines."};
   if (options.unit) return Error{Cause::usage, "-f raw writes time and allocations together: leave out --unit."};
   if (is_narrowed(options)) return write_part(options);
   RecordingFile file(options.files.front());
@@ -132,6 +142,9 @@ Result<int> write_format(const ReportOptions& options, const Format& format) {
   const Result<Profile> profile = read_all(options, files, shape, format.needs_order());
   if (!profile) return profile.error();
   if (const std::optional<Error> refused = refusal(format, profile->about.unit)) return *refused;
+  if (format.shows == Shows::time && options.coroutines)
+    return Error{Cause::usage,
+                 fmt::format("{} shows suspended coroutines beside what ran: leave out --coroutines.", format.name)};
   if (format.shows == Shows::time && !profile->about.timed)
     return Error{Cause::usage,
                  fmt::format("{} shows what ran when, which {} does not say.", format.name, names_of(options))};
@@ -263,7 +276,10 @@ Result<int> write_views(const ReportOptions& options) {
   RecordingFiles files = files_of(options);
   const Result<Profile> profile = read_all(options, files, shape, false);
   if (!profile) return profile.error();
-  if (options.json) return write_text(options, profile_json(names_of(options), *profile), 0);
+  const Profile* const waits = options.coroutines         ? &*profile
+                               : chooses_samples(options) ? nullptr
+                                                          : profile->waits.get();
+  if (options.json) return write_text(options, profile_json(names_of(options), *profile, waits), 0);
   const TextStyle style = style_of(options, profile->about.unit);
   std::string text;
   const auto add = [&](const std::string& view) { text += (text.empty() || view.empty() ? "" : "\n") + view; };
@@ -291,10 +307,15 @@ Result<int> write_views(const ReportOptions& options) {
     add(*view);
   }
   if (text.empty()) {
+    if (options.coroutines) {
+      add(suspended_text(*profile, style));
+      return write_text(options, text, system::terminal_of(1).width);
+    }
     add(head(options, *profile, style));
     if (const std::string heaps = heaps_text(*profile, style); !heaps.empty()) add(heaps);
     add(functions_text(*profile, style));
     add(lines_text(*profile, style));
+    if (waits != nullptr) add(suspended_text(*waits, style));
   }
   return write_text(options, text, system::terminal_of(1).width);
 }

@@ -12,6 +12,8 @@
 #include "profile/function_table.h"
 #include "profile/mark_text.h"
 #include "profile/recorded.h"
+#include "profile/suspended_profile.h"
+#include "report/suspended_text.h"
 
 namespace luaspy {
 namespace {
@@ -161,6 +163,27 @@ Json compiler(const Profile& profile) {
           {"traces", count(Mark::Kind::trace)}};
 }
 
+// Those that were suspended, if they were looked at.
+Json coroutines(const Profile& profile) {
+  const SuspendedCounts& counts = profile.suspended;
+  Json json = {{"looks", counts.looks},
+               {"seconds", seconds(counts.looked_ns)},
+               {"average", average_suspended(profile)},
+               {"most", counts.most},
+               {"unread", counts.unread},
+               {"places", Json::array()}};
+  for (const SuspendedRow& row : suspended_rows(profile)) {
+    Json stack = Json::array();
+    for (const FrameId frame : profile.stack(row.stack)) stack.push_back(describe(profile.frames()[frame], true));
+    json["places"].push_back({{"began", row.began},
+                              {"stack", std::move(stack)},
+                              {"average", row.average},
+                              {"most", row.most},
+                              {"longest_seconds", seconds(row.longest_ns)}});
+  }
+  return json;
+}
+
 std::string_view word(ProfileDiff::Verdict verdict) {
   constexpr std::array<std::string_view, 7> words = {"none", "perhaps", "more", "less", "like others", "new", "gone"};
   return words[static_cast<std::size_t>(verdict)];
@@ -180,7 +203,7 @@ Json row_of(const ProfileDiff::Row& row) {
 
 }  // namespace
 
-std::string profile_json(const std::string& file, const Profile& profile) {
+std::string profile_json(const std::string& file, const Profile& profile, const Profile* suspended) {
   Json json = {{"version", version},
                {"recording", recording(file, profile)},
                {"functions", functions(profile, false)},
@@ -190,6 +213,7 @@ std::string profile_json(const std::string& file, const Profile& profile) {
                {"labels", labels(profile)},
                {"heaps", heaps(profile)}};
   if (!profile.marks.empty()) json["compiler"] = compiler(profile);
+  if (suspended != nullptr) json["coroutines"] = coroutines(*suspended);
   return text_of(json);
 }
 

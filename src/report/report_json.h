@@ -9,7 +9,8 @@
 namespace luaspy {
 
 // One recording: functions, lines, states, threads, heaps. `file`: its name.
-std::string profile_json(const std::string& file, const Profile& profile);
+// `suspended`: its suspended coroutines; or nullptr.
+std::string profile_json(const std::string& file, const Profile& profile, const Profile* suspended = nullptr);
 
 // What has changed from one recording to another, by profile_diff().
 std::string diff_json(const std::string& file_before, const Profile& before, const std::string& file_after,

@@ -25,6 +25,7 @@ struct ReportOptions {
   std::string source, source_path;  // a Lua file as the profile names it; where it is on disk
   bool states = false, by_thread = false;
   bool collector = false;                          // what the collector costs, by who allocates
+  bool coroutines = false;                         // those that were suspended, instead of what ran
   std::optional<Unit> unit;                        // bytes, objects: the allocations of a recording of time
   bool leak_only = false, human_readable = false;  // of a memprof stream: what was not freed; sizes with units
   int top = 20;                                    // rows

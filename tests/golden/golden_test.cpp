@@ -18,7 +18,9 @@ namespace {
 
 std::string written(const char* format, const WriteOptions& options, Unit unit = Unit::nanoseconds) {
   std::ostringstream out;
-  find_format(format)->write(sample_profile(unit), options, out);
+  Profile profile = sample_profile(unit);
+  if (unit == Unit::nanoseconds && find_format(format)->shows_coroutines) add_sample_tracks(profile);
+  find_format(format)->write(profile, options, out);
   return out.str();
 }
 

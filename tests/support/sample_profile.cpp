@@ -4,6 +4,8 @@
 #include <sstream>
 
 #include "output/raw.h"
+#include "profile/profile_builder.h"
+#include "profile/suspended_tracks.h"
 #include "support/framed.h"
 
 namespace luaspy {
@@ -24,6 +26,24 @@ const std::vector<Mark> marks = {
     {Mark::Kind::flush, 45'000'000, 100, "", 0, 0, ""}};
 const std::vector<ThreadInfo> threads = {{100, "lua5.4", 100, "lua5.4 my script.lua"},
                                          {101, "worker; \"two\"", 100, "lua5.4 my script.lua"}};
+
+// Two looks: one coroutine that has a number, and two, then three others.
+std::vector<SuspendedLook> looks_of(EventTables& tables) {
+  const Frame began = lua("worker", "app/main.lua", 50, 50),
+              yield = {Frame::Kind::c, "coroutine.yield", "lua5.4", 0, 0};
+  const auto wait = [&](int line) {
+    return tables.stacks.intern(
+        Stack{lua("worker", "app/main.lua", 50, line), lua("wait", "app/main.lua", 40, 41), yield});
+  };
+  const LabelsId labels = tables.labels.intern({{std::string(suspended_label), describe(began, false)}});
+  std::vector<SuspendedLook> looks(2);
+  looks[0] = {15'000'000, 15'000'000, 100, 0, "lua5.4 my script.lua", 0x5555'5555'0018, 0, {}};
+  looks[0].groups = {{0, wait(52), labels, 2, 0}, {1, wait(52), labels, 1, 0}};
+  looks[1] = looks[0];
+  looks[1].at_ns = 45'000'000, looks[1].weight_ns = 30'000'000, looks[1].unread = 1;
+  looks[1].groups = {{0, wait(52), labels, 2, 30'000'000}, {0, wait(55), no_labels, 1, 0}, {1, wait(55), labels, 1, 0}};
+  return looks;
+}
 
 void write(RawWriter& raw, EventTables& tables, const Taken& taken) {
   const ThreadId thread = tables.threads.intern(threads[taken.thread]);
@@ -96,6 +116,19 @@ std::vector<Taken> samples_of(Unit unit) {
 
 }  // namespace
 
+void add_sample_tracks(Profile& profile) {
+  EventTables tables;
+  ProfileBuilder into(tables, {}, true);
+  SuspendedTracks tracks(tables, into);
+  for (const SuspendedLook& look : looks_of(tables)) tracks.add(look);
+  profile.tracks = into.profile().tracks;
+  for (SuspendedTrack& track : profile.tracks) {
+    for (SuspendedTrack::Wait& wait : track.waits)
+      wait.stack = profile.stacks().intern(into.profile().stacks().frames_of(wait.stack));
+  }
+  profile.resolve_names();
+}
+
 Profile sample_profile(Unit unit) {
   Profile profile;
   profile.about = sample_about(unit);
@@ -127,6 +160,7 @@ std::string sample_recording(Unit unit) {
   }
   if (unit == Unit::nanoseconds) {
     for (const Mark& mark : marks) raw.mark(mark);
+    for (const SuspendedLook& look : looks_of(tables)) raw.suspended(look);
   }
   raw.loss(Loss::late, 2);
   raw.idle(1);

@@ -15,6 +15,8 @@ inline Frame native(std::string name, std::string file) {
 }
 
 Profile sample_profile(Unit unit = Unit::nanoseconds);
+// Its suspended coroutines, for formats that show when they waited.
+void add_sample_tracks(Profile& profile);
 // A profile with frames of the kernel, of a thread that executes and of one that sleeps, and its raw recording.
 Profile kernel_profile();
 std::string kernel_recording();

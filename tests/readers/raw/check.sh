@@ -81,6 +81,12 @@ cmp "$folder/marks" "$folder/marks.expected"
 "$luaspy" report "$golden/sample.luaspy" --from 0.02 --to 0.04 -f raw -o "$folder/part.luaspy"
 [ "$("$python" "$here/read.py" "$folder/part.luaspy" marks | cut -d' ' -f1,4 | tr '\n' ' ')" = '1000000 blacklisted 11000001 trace ' ]
 
+# The suspended coroutines.
+"$luaspy" report "$golden/sample.luaspy" --coroutines -f folded --lines -o "$folder/coroutines"
+"$python" "$here/read.py" "$golden/sample.luaspy" coroutines > "$folder/coroutines.expected"
+cmp "$folder/coroutines" "$folder/coroutines.expected"
+grep -q '^worker (app/main.lua:52);wait (app/main.lua:41);coroutine.yield \[C\] 5$' "$folder/coroutines"
+
 # What report prints for bytes, and what it refuses.
 "$luaspy" report "$golden/sample.bytes.luaspy" > "$folder/report"
 grep -q '4.0 MiB in 6 samples of 2 threads' "$folder/report"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reads a raw recording of version 1 or 2 as described in docs/raw-format.md, and prints it folded, with lines: with numbers of samples, or with their
-weights if these are not times. With a second argument, `heaps`, `labels` or `marks`, it prints the sizes of heaps, how many samples have each label, or the marks, instead. check.sh compares the results with luaspy's."""
+weights if these are not times. With a second argument, `heaps`, `labels`, `marks` or `coroutines`, it prints the sizes of heaps, how many samples have each label, the marks, or the suspended coroutines, instead. check.sh compares the results with luaspy's."""
 import sys
 import zlib
 
@@ -14,10 +14,11 @@ class Reader:
         self.labels, self.labelled = [()], {}   # by set; samples by set
         self.weight, self.unit, self.at = 0, None, 0
         self.marks = []   # (time, line)
+        self.suspended = {}   # how often a coroutine was seen there, by stack
         self.states, self.sizes, self.cycles, self.heaps = [], [], [], []   # heaps: lines
 
     def record(self, kind, body):
-        fields = numbers(body) if 3 <= kind <= 10 or kind in (12, 13, 15, 16) else []
+        fields = numbers(body) if 3 <= kind <= 10 or kind in (12, 13, 15, 16, 17) else []
         if kind == 1:
             key, rest = text(body)
             self.about[key] = text(rest)[0]
@@ -54,6 +55,12 @@ class Reader:
             what, at, pid, file, line, number, why = fields[:7]
             place = f"{self.strings[file]}:{line}" if self.strings[file] else ""
             self.marks.append((at, f"{at} ns {pid} {('abort', 'blacklisted', 'flush', 'trace')[what]} {place} {number}: {self.strings[why]}"))
+        elif kind == 17:
+            at, weight, pid, program, process, state, unread, groups = fields[:8]
+            for i in range(groups):
+                number, stack, labels, count, longest = fields[8 + 5 * i:13 + 5 * i]
+                assert number <= 200 and self.strings[process] and (labels == 0 or self.labels[labels][0][0] == "coroutine")
+                self.suspended[stack] = self.suspended.get(stack, 0) + count
         elif kind == 6:
             self.at += fields[0]
             self.weight = fields[1] if len(fields) > 1 else fields[0]
@@ -173,7 +180,8 @@ def main():
         return
     reader.settle()
     lines = {}
-    for stack, count in (reader.counts if reader.unit == "nanoseconds" else reader.weights).items():
+    of_time = reader.suspended if sys.argv[2:] == ["coroutines"] else reader.counts
+    for stack, count in (of_time if reader.unit == "nanoseconds" else reader.weights).items():
         line = ";".join(shown(*reader.frames[frame]).replace(";", ":") for frame in reader.stacks[stack])
         lines[line] = lines.get(line, 0) + count
     for line in sorted(lines, key=str.encode):

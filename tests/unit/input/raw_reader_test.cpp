@@ -139,4 +139,54 @@ TEST_CASE("marks of later releases are left out, and those that make no sense en
   CHECK(bounded->marks.size() == most_marks);
 }
 
+TEST_CASE("looks at suspended coroutines that make no sense end the recording", "[unit]") {
+  const auto look = [](std::initializer_list<std::uint64_t> fields) {
+    std::string body;
+    for (const std::uint64_t field : fields) put_varint(body, field);
+    return raw_record(raw::suspended, body);
+  };
+  const auto read_suspended = [](const std::string& records) {
+    std::istringstream in(raw_head() + raw_block(records));
+    RawWindow window;
+    window.suspended = true;
+    return read_raw(in, {}, window, false);
+  };
+  const std::string begin = unit() + raw_record(raw::about, raw_text("complete") + raw_text("1")) +
+                            raw_record(raw::string, "lua a.lua");
+  const std::string good = look({5'000, 5'000, 7, 1, 0, 0x1000, 2, 2, 0, 0, 0, 40, 300, 200, 0, 0, 1, 0, 99});
+  const Result<Profile> profile = read_suspended(begin + good);
+  REQUIRE(profile);
+  CHECK(profile->about.complete);
+  CHECK(profile->samples() == 41);
+  CHECK(profile->weight() == 41 * 5'000);
+  CHECK(profile->suspended.most == 41);
+  CHECK(profile->suspended.unread == 2);
+  CHECK(profile->threads().size() == 2);
+  CHECK(read(begin + good)->samples() == 0);
+  REQUIRE(read(begin + good)->waits != nullptr);
+  CHECK(read(begin + good)->waits->samples() == 41);
+  constexpr std::uint64_t too_large = std::uint64_t{1} << 61, large = std::uint64_t{1} << 59;
+  for (const std::string& bad : {look({5'000, 5'000, 7, 1, 1, 0x1000, 0, 0}),                    // process
+                                 look({5'000, 5'000, 7, 1, 0, 0x1000, 0, 2, 0, 0, 0, 40, 300}),  // groups
+                                 look({5'000, 5'000, 7, 1, 0, 0x1000, 0, 1, 201, 0, 0, 1, 0}),   // number
+                                 look({5'000, 5'000, 7, 1, 0, 0x1000, 0, 1, 0, 1, 0, 1, 0}),     // stack
+                                 look({5'000, 5'000, 7, 1, 0, 0x1000, 0, 1, 0, 0, 1, 1, 0}),     // labels
+                                 look({too_large, 5'000, 7, 1, 0, 0x1000, 0, 0}),                // at
+                                 look({5'000, large, 7, 1, 0, 0x1000, 0, 1, 0, 0, 0, 8, 0}),     // weight
+                                 look({5'000, 5'000, 7, 1, 0, 0x1000, 0})}) {
+    const Result<Profile> cut = read_suspended(begin + good + bad + good);
+    REQUIRE(cut);
+    CHECK(!cut->about.complete);
+    CHECK(cut->samples() == 41);
+  }
+  // Whatever a file says, it has few threads.
+  std::string many;
+  for (std::uint64_t pid = 0; pid < 10'000; ++pid) many += look({5'000, 1, pid, 1, 0, 1, 0, 1, 0, 0, 0, 1, 0});
+  const Result<Profile> bounded = read_suspended(begin + many);
+  REQUIRE(bounded);
+  CHECK(bounded->about.complete);
+  CHECK(bounded->samples() == 10'000);
+  CHECK(bounded->threads().size() <= 4096);
+}
+
 }  // namespace luaspy

@@ -1,0 +1,195 @@
+#include "recording/coroutine_looks.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "attach/proc_files.h"
+#include "system/calls.h"
+#include "system/signals.h"
+
+namespace luaspy {
+namespace {
+
+using Clock = system::Clock;
+
+constexpr std::chrono::milliseconds first_pause(50), between_searches(50);
+// Places of one Lua in one look that are told apart, besides those of coroutines with a number.
+constexpr std::size_t most_groups = 500;
+
+std::int64_t own_cpu_ns() {
+  constexpr std::int64_t second = 1'000'000'000;
+  struct timespec time {};
+  return ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 ? time.tv_sec * second + time.tv_nsec : 0;
+}
+
+AddressSpace space_of(pid_t pid) {
+  return AddressSpace::parse(system::read_file(proc_path(living_thread(pid), "maps")).value_or(""));
+}
+
+}  // namespace
+
+CoroutineLooks::Watched::Watched(Session& session, Address its_G, const Lua& its_lua)
+    : pid(session.pid()),
+      program(session.program()),
+      process(session.command()),
+      G(its_G),
+      lua(its_lua),
+      memory(pid),
+      watch(memory, G, lua) {}
+
+void CoroutineLooks::start(Clock::time_point start) {
+  start_ = start;
+  next_ = start + first_pause;
+  numbers_ = {1, most_numbered + 1};
+  thread_ = system::thread_without_signals([this] { run(); });
+}
+
+void CoroutineLooks::look(Recording& recording) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  find();
+  if (has_round_) add_round(recording);
+}
+
+void CoroutineLooks::finish(Recording& recording) {
+  stop();
+  if (has_round_) add_round(recording);
+}
+
+void CoroutineLooks::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void CoroutineLooks::find() {
+  const Clock::time_point now = Clock::now();
+  if (now < find_at_) return;
+  find_at_ = now + between_searches;
+  for (const auto& session : tree_.sessions()) {
+    StackReader& reader = session->sampler().reader();
+    if (!reader.lock_soon()) continue;
+    if (searched_.insert(session->program()).second) reader.find_states();  // of those that sleep, too
+    for (const auto& [G, lua] : reader.lua().global_states()) {
+      const auto is_same = [&, G = G](const auto& each) { return each->program == session->program() && each->G == G; };
+      if (std::ranges::any_of(watched_, is_same)) continue;
+      if (watched_.size() == most_watched) {
+        left_some_out_ = true;
+        break;
+      }
+      watched_.push_back(std::make_unique<Watched>(*session, G, *lua));
+      // What is found at the beginning was there before.
+      watched_.back()->looked_ns = looks_ == 0 ? 0 : system::to_ns(now - start_);
+    }
+    reader.unlock();
+  }
+}
+
+// A look at anywhere between half the pace and one and a half after the one before: so it is not in step with a program
+// that does something every second.
+void CoroutineLooks::run() {
+  std::minstd_rand random(std::random_device{}());
+  std::uniform_real_distribution<double> part(0.5, 1.5);
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    if (has_round_ || watched_.empty() || Clock::now() < next_) {
+      wake_.wait_for(lock, std::chrono::milliseconds(10));
+      continue;
+    }
+    const std::int64_t before = own_cpu_ns();
+    look_at_all();
+    const std::int64_t took_ns = own_cpu_ns() - before;
+    spent_ns_ += took_ns;
+    const auto affordable = std::chrono::nanoseconds(
+        static_cast<std::int64_t>(static_cast<double>(took_ns) / most_cpu));
+    const double pause_ns = part(random) *
+                            static_cast<double>(std::max<std::chrono::nanoseconds>(pace_, affordable).count());
+    next_ = Clock::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(pause_ns));
+  }
+}
+
+void CoroutineLooks::look_at_all() {
+  round_at_ns_ = system::to_ns(Clock::now() - start_);
+  std::map<pid_t, AddressSpace> spaces;
+  for (const auto& watched : watched_) {
+    const auto [space, is_new] = spaces.try_emplace(watched->pid);
+    if (is_new) space->second = space_of(watched->pid);
+    watched->was_found = watched->watch.look(space->second, system::to_ns(Clock::now() - start_), numbers_);
+    if (watched->was_found && !watched->watch.is_complete()) ++incomplete_;
+  }
+  ++looks_;
+  has_round_ = true;
+}
+
+void CoroutineLooks::add_round(Recording& recording) {
+  has_round_ = false;
+  for (const auto& watched : watched_) {
+    for (const auto& session : tree_.sessions()) {
+      if (session->program() == watched->program && watched->was_found) add(recording, *watched, *session);
+    }
+  }
+  std::erase_if(watched_, [](const auto& watched) { return !watched->was_found; });
+}
+
+// Names are asked for now, while the memory that was read is kept.
+void CoroutineLooks::add(Recording& recording, Watched& watched, Session& session) {
+  if (!watched.lua.is_thread_of(watched.memory, watched.lua.main_thread(watched.memory, watched.G), watched.G)) return;
+  StackReader& reader = session.sampler().reader();
+  EventTables& tables = tree_.tables();
+  SuspendedLook found;
+  found.at_ns = round_at_ns_;
+  found.weight_ns = std::max<std::int64_t>(round_at_ns_ - std::exchange(watched.looked_ns, round_at_ns_), 0);
+  found.pid = watched.pid;
+  found.program = watched.program;
+  found.process = watched.process;
+  found.state = watched.G;
+  found.unread = watched.watch.unread();
+  SuspendedGroup others;
+  others.count = 0;
+  CoroutineLook look;
+  std::size_t named = 0;
+  for (const WaitingGroup& group : watched.watch.groups()) {
+    const Memory* memory = nullptr;
+    const bool is_shown = group.number != 0 || named++ < most_groups;
+    if (!is_shown || !watched.watch.look_at(group.example, look, memory)) {
+      others.count += group.count;
+      others.longest_ns = std::max(others.longest_ns, group.longest_ns);
+      continue;
+    }
+    CoroutineFrames frames = frames_of(look, reader.lua().names(), reader.native_code(),
+                                       {watched.lua, watched.G, *memory});
+    if (frames.stack.empty()) frames.stack = {frames.began, marker("[not started]")};
+    const LabelsId labels = tables.labels.intern(
+        {{std::string(suspended_label), frames.began.name.empty() ? "(unknown)" : describe(frames.began, false)}});
+    found.groups.push_back({group.number, tables.stacks.intern(frames.stack), labels, group.count, group.longest_ns});
+  }
+  if (others.count != 0) {
+    others.stack = tables.stacks.intern(Stack{marker("[other places]")});
+    found.groups.push_back(others);
+  }
+  recording.add_suspended(found);
+}
+
+std::string CoroutineLooks::text() const {
+  std::string text;
+  const double each_ns = static_cast<double>(spent_ns_) / static_cast<double>(std::max<std::int64_t>(looks_, 1));
+  if (each_ns > most_cpu * static_cast<double>(pace_.count()))
+    text += fmt::format(
+        "luaspy: coroutines were looked at {} times, which is less often than asked for: a look took {:.0f} ms of "
+        "CPU time (--coroutines)\n",
+        looks_, each_ns / 1e6);
+  if (incomplete_ != 0)
+    text += fmt::format("luaspy: in {} of {} looks the collector was too fast to find all coroutines (--coroutines)\n",
+                        incomplete_, looks_);
+  if (left_some_out_) text += "luaspy: there are more Luas than are looked at; these are the first (--coroutines)\n";
+  return text;
+}
+
+}  // namespace luaspy
