@@ -127,6 +127,8 @@ void check_requests(const std::string& name) {
                                     "from=req.head.from",
                                     "--label",
                                     "many=req.id",
+                                    "--label",
+                                    "second=req[2]",
                                     "-f",
                                     "raw",
                                     "-o",

@@ -15,8 +15,9 @@ TEST_CASE("a label is a name and a path of Lua's names", "[unit]") {
   CHECK(path("key=KEYS[1]") == std::vector<std::string>{"KEYS", "1"});
   CHECK(path("key=a.b[12][3].c") == std::vector<std::string>{"a", "b", "12", "3", "c"});
   CHECK(label_expression("uri=req.uri")->name == "uri");
-  for (const char* const wrong : {"", "uri", "uri=", "=req", "1a=x", "u i=x", "id=a..b", "id=.a", "id=a.", "id=a[1]",
-                                  "id=f()", "id=a.1", "id=a b"}) {
+  for (const char* const wrong :
+       {"", "uri", "uri=", "=req", "1a=x", "u i=x", "id=a..b", "id=.a", "id=a.", "id=[1]", "id=a[0]", "id=a[]",
+        "id=a[1", "id=a[1]b", "id=a[100]", "id=a[x]", "id=f()", "id=a.1", "id=a b"}) {
     INFO(wrong);
     CHECK_FALSE(label_expression(wrong));
   }
