@@ -49,7 +49,8 @@ void CoroutineWatch::find(const AddressSpace& space) {
   if (!complete_) {
     for (const auto& [L, known] : known_) pending_.push_back(L);
     std::ranges::sort(pending_);
-    pending_.erase(std::ranges::unique(pending_).begin(), pending_.end());
+    pending_.erase(std::unique(pending_.begin(), pending_.end()), pending_.end());  // clang 14 cannot use
+                                                                                    // ranges::unique
   }
   std::erase(pending_, lua_.main_thread(live_, G_));
   std::erase(pending_, lua_.finalizer_thread(live_, G_));
