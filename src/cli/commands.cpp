@@ -41,9 +41,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->option_text("SECONDS");
   add_debuginfod(record, options.target);
   record.add_flag("--no-source", options.no_source, "Leave the text of Lua files out of flame graph and raw files");
-  record
-      .add_option("--label", options.labels,
-                  "Samples say their coroutine, request (nginx), or what id=req.id was")
+  record.add_option("--label", options.labels, "Samples say their coroutine, request (nginx), or what id=req.id was")
       ->check(label())
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

@@ -154,7 +154,7 @@ TEST_CASE("children that execute another program again and again, at 5 kHz", "[f
   const Folder folder;
   const std::string program = compile(folder, "exec_chain", source_version("5.4"));
   const char* const asked_for = std::getenv("LUASPY_EXECS");
-  const std::string execs = asked_for != nullptr ? asked_for : "40";
+  const std::string execs = asked_for != nullptr ? asked_for : "80";
   const std::string child = fmt::format("{} 5 {}", program, execs);
   for (const Words& options : {Words{}, Words{"--idle"}}) {
     const Finished recorded = luaspy(
