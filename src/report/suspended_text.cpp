@@ -86,7 +86,7 @@ std::vector<SuspendedRow> suspended_rows(const Profile& profile) {
 }
 
 std::string suspended_text(const Profile& profile, const TextStyle& style) {
-  const std::string text = fmt::format("Suspended coroutines: {}\n", suspended_summary(profile));
+  std::string text = fmt::format("Suspended coroutines: {}\n", suspended_summary(profile));
   std::map<std::string, Sum> places, begins;
   for (const SuspendedRow& row : suspended_rows(profile)) {
     places[place_text(profile, row.stack)].add(row);
