@@ -49,8 +49,8 @@ void CoroutineWatch::find(const AddressSpace& space) {
   if (!complete_) {
     for (const auto& [L, known] : known_) pending_.push_back(L);
     std::ranges::sort(pending_);
-    pending_.erase(std::unique(pending_.begin(), pending_.end()), pending_.end());  // clang 14 cannot use
-                                                                                    // ranges::unique
+    // clang 14 cannot use ranges::unique.
+    pending_.erase(std::unique(pending_.begin(), pending_.end()), pending_.end());
   }
   std::erase(pending_, lua_.main_thread(live_, G_));
   std::erase(pending_, lua_.finalizer_thread(live_, G_));
@@ -82,7 +82,7 @@ void CoroutineWatch::read_round(const AddressSpace& space, std::uint8_t round, s
     // It may have run in between, and be there again.
     const bool is_there_still = first_[i].is_read && first_[i].waits == second.waits && first_[i].place == second.place;
     // One that never stays is where it was last, unless it was resumed in these very µs.
-    const bool is_last = round + 1 == rounds;
+    const bool is_last = round + std::size_t{1} >= rounds_to_stay;
     if (second.is_read && (is_there_still || is_last)) add(L, second, round, now_ns, numbers);
     else pending_[kept++] = L;
   }

@@ -70,7 +70,8 @@ class CoroutineWatch {
   void add(Address L, const Reading& reading, std::uint8_t round, std::int64_t now_ns, Numbers& numbers);
   void make_groups(std::int64_t now_ns);
 
-  static constexpr std::size_t rounds = 4;
+  // From rounds_to_stay on, one that never stays is taken where it is; those that could not be read have some more.
+  static constexpr std::size_t rounds = 8, rounds_to_stay = 4;
   const Memory& live_;
   Address G_;
   const Lua& lua_;

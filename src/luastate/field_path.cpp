@@ -36,7 +36,7 @@ const FieldPaths::State* FieldPaths::find(Address G) const {
 // What is at the address of a key may have been freed since it was learned.
 bool FieldPaths::is_key(const Memory& memory, const State& state, KeyId key) const {
   return state.keys[key] != 0 &&
-         read_string(memory, *state.lua, state.keys[key], texts_[key].size() + 1) == texts_[key];
+         read_string_plainly(memory, *state.lua, state.keys[key], texts_[key].size() + 1) == texts_[key];
 }
 
 // It may also be in the hash part.
@@ -103,6 +103,10 @@ std::optional<Value> FieldPaths::follow(const Memory& memory, const State& state
     if (value) value = get(memory, state, *value, field);
   }
   return value;
+}
+
+void FieldPaths::touch_text(const Memory& memory, const State& state, const Value& value) {
+  if (value.type == Value::Type::string) (void)read_string_plainly(memory, *state.lua, value.word, longest_value + 1);
 }
 
 std::optional<std::string> FieldPaths::text(const Memory& memory, const State& state, const Value& value) {

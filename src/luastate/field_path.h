@@ -42,6 +42,8 @@ class FieldPaths {
   // what it needs.
   std::optional<Value> follow(const Memory& memory, const State& state, Value root,
                               std::span<const KeyId> fields) const;
+  // In the stop: touches what text() needs.
+  static void touch_text(const Memory& memory, const State& state, const Value& value);
   // A value as a label shows it; nullopt if it cannot be read.
   static std::optional<std::string> text(const Memory& memory, const State& state, const Value& value);
 

@@ -96,7 +96,8 @@ std::optional<std::string> read_string_plainly(const Memory& memory, const LuaVa
   Address at = address + header.size();
   if (characters->by_pointer) at = memory.get<Address>(at).value_or(0);
   std::string text(std::min<std::uint64_t>(characters->length, limit), '\0');
-  if (!text.empty() && !memory.read(at, std::as_writable_bytes(std::span(text)))) return std::nullopt;
+  if (!text.empty() && (!plausible_pointer(at, 1) || !memory.read(at, std::as_writable_bytes(std::span(text)))))
+    return std::nullopt;
   return text;
 }
 

@@ -50,29 +50,27 @@ LabelValues::LabelValues(const std::vector<LabelExpression>& labels) : paths_(ke
   }
 }
 
-void LabelValues::touch(const LuaInspector& lua, const Locator::StoppedThread& thread, const Located& located) const {
+void LabelValues::touch(const LuaInspector& lua, const Locator::StoppedThread& thread, const Located& located) {
   constexpr std::size_t most_states = 16;
-  std::vector<bool> touched(expressions_.size());
-  LuaWalk walk;
+  touched_.assign(expressions_.size(), false);
   std::size_t number = 0;
   for (const std::vector<ActiveState>* const states : {&located.active, &located.unprotected}) {
     for (const ActiveState& state : *states) {
       if (number++ == most_states) break;
-      lua.reader_of(state).likely_calls(thread, state, touched_calls, walk);
-      touch_calls(state, thread.memory, walk, touched);
+      lua.reader_of(state).likely_calls(thread, state, touched_calls, walk_);
+      touch_calls(state, thread.memory);
     }
   }
   if (located.active.empty()) return;
   for (std::size_t i = 0; i < expressions_.size(); ++i) {
-    if (!touched[i]) touch_global(located.active[0], thread.memory, i);
+    if (!touched_[i]) touch_global(located.active[0], thread.memory, i);
   }
 }
 
-void LabelValues::touch_calls(const ActiveState& state, const Memory& memory, const LuaWalk& walk,
-                              std::vector<bool>& touched) const {
+void LabelValues::touch_calls(const ActiveState& state, const Memory& memory) {
   const FieldPaths::State* const known = paths_.find(state.G);
   if (known == nullptr) return;
-  for (const LuaCall& call : walk.calls) {
+  for (const LuaCall& call : walk_.calls) {
     const auto places = call.is_lua() ? places_.find(call.proto) : places_.end();
     if (places == places_.end() || places->second.places.empty()) continue;
     const Address base = known->lua->first_local(memory, call);
@@ -82,9 +80,9 @@ void LabelValues::touch_calls(const ActiveState& state, const Memory& memory, co
                                             : base + index * known->lua->slot_size();
       const std::optional<Value> root = known->lua->read_value(memory, slot);
       if (!root) continue;
-      touched[place.expression] = true;
+      touched_[place.expression] = true;
       const std::optional<Value> value = paths_.follow(memory, *known, *root, expressions_[place.expression].fields);
-      if (value) (void)FieldPaths::text(memory, *known, *value);
+      if (value) FieldPaths::touch_text(memory, *known, *value);
     }
   }
 }
@@ -94,7 +92,7 @@ void LabelValues::touch_global(const ActiveState& state, const Memory& memory, s
   if (known == nullptr) return;
   const Value table(Value::Type::table, known->lua->globals_table(memory, known->form, state.G, state.L));
   const std::optional<Value> value = paths_.follow(memory, *known, table, expressions_[expression].global);
-  if (value) (void)FieldPaths::text(memory, *known, *value);
+  if (value) FieldPaths::touch_text(memory, *known, *value);
 }
 
 const LabelValues::Places& LabelValues::places_of(const LuaCall& call, const Prototype& prototype) {

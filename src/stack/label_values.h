@@ -24,7 +24,7 @@ class LabelValues {
   explicit LabelValues(const std::vector<LabelExpression>& labels);
 
   // In the stop, after LuaInspector::locate().
-  void touch(const LuaInspector& lua, const Locator::StoppedThread& thread, const Located& located) const;
+  void touch(const LuaInspector& lua, const Locator::StoppedThread& thread, const Located& located);
 
   // After the stop: the labels of a look, without those whose value is nil, or whose variable is not there. `stopped`:
   // the memory that was read in the stop. `live`: as it is now.
@@ -60,8 +60,7 @@ class LabelValues {
     Address slot = 0;
   };
 
-  void touch_calls(const ActiveState& state, const Memory& memory, const LuaWalk& walk,
-                   std::vector<bool>& touched) const;
+  void touch_calls(const ActiveState& state, const Memory& memory);
   void touch_global(const ActiveState& state, const Memory& memory, std::size_t expression) const;
   const Places& places_of(const LuaCall& call, const Prototype& prototype);
   Variable variable_in(const StackCall& at, const Prototype* prototype, const Expression& expression,
@@ -79,6 +78,9 @@ class LabelValues {
   std::unordered_map<Address, Places> new_places_;
   bool has_learned_ = false;
   Labels labels_;
+  // Of touch(), kept for their memory.
+  LuaWalk walk_;
+  std::vector<bool> touched_;  // by expression: a call may have its variable
 };
 
 }  // namespace luaspy

@@ -69,15 +69,20 @@ std::optional<std::uint32_t> NginxRequests::find_request_line(const Memory& memo
   return std::nullopt;
 }
 
-std::string NginxRequests::text_of(const Memory& memory, Address request) const {
-  const std::optional<Text> line = text_at(memory, request + *request_line_);
-  const std::optional<Text> method = text_at(memory, request + *request_line_ + method_name);
-  const std::optional<Text> path = text_at(memory, request + *request_line_ + uri);
-  if (!line || !method || !path) return std::string(unknown_value);
-  if (line->size == 0 && path->size == 0) return std::string(no_request);
-  const std::optional<std::string> verb = read(memory, *method), where = read(memory, *path);
-  if (!verb || !where || !is_method(*verb) || !where->starts_with('/')) return std::string(unknown_value);
-  return printable(*verb + " " + *where, longest_text);
+NginxRequests::Texts NginxRequests::texts_of(const Memory& memory, Address request) const {
+  const Address line = request + *request_line_;
+  const std::optional<Text> first = text_at(memory, line), method = text_at(memory, line + method_name),
+                            path = text_at(memory, line + uri);
+  if (!first || !method || !path) return {};
+  if (first->size == 0 && path->size == 0) return {.is_made_up = true};
+  return {false, read(memory, *method), read(memory, *path)};
+}
+
+std::string NginxRequests::text_of(const Texts& texts) {
+  if (texts.is_made_up) return std::string(no_request);
+  if (!texts.method || !texts.path || !is_method(*texts.method) || !texts.path->starts_with('/'))
+    return std::string(unknown_value);
+  return printable(*texts.method + " " + *texts.path, longest_text);
 }
 
 void NginxRequests::touch(const Memory& memory, const Located& located) const {
@@ -86,7 +91,7 @@ void NginxRequests::touch(const Memory& memory, const Located& located) const {
     if (known == has_exdata_.end() || !known->second) continue;
     const Address request = request_of(memory, state.L);
     if (request == 0) continue;
-    if (request_line_) (void)text_of(memory, request);
+    if (request_line_) (void)texts_of(memory, request);
     return;
   }
 }
@@ -107,7 +112,7 @@ std::string NginxRequests::value(const Joined& joined, const Memory& stopped, co
     const bool is_new = !has_exdata_.contains(state.G);  // then the stop has not read it
     const Address request = request_of(is_new ? live : stopped, state.L);
     if (request == 0) continue;
-    if (!is_new && request_line_) return text_of(stopped, request);
+    if (!is_new && request_line_) return text_of(texts_of(stopped, request));
     if (!request_line_) new_request_line_ = find_request_line(live, request);
     has_learned_ |= new_request_line_.has_value();
     return std::string(unknown_value);

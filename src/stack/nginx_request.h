@@ -43,7 +43,12 @@ class NginxRequests {
   static Address request_of(const Memory& memory, Address L);
   static std::optional<std::uint32_t> find_request_line(const Memory& memory, Address request);
   static bool is_request_line(const Memory& memory, Address place);
-  std::string text_of(const Memory& memory, Address request) const;
+  struct Texts {
+    bool is_made_up = false;  // the request has none
+    std::optional<std::string> method{}, path{};
+  };
+  Texts texts_of(const Memory& memory, Address request) const;  // in the stop: touches them
+  static std::string text_of(const Texts& texts);
   bool may_have_requests(const ActiveState& state, const Memory& live);
 
   std::unordered_map<Address, bool> has_exdata_, new_has_exdata_;  // by global_State

@@ -159,6 +159,10 @@ void LuajitStackWalker::likely_calls(const Locator::StoppedThread& thread, const
     constexpr Address slot = 8;
     const auto has_base = [&](const LuaCall& call) { return call.ci + slot == base; };
     if (base == 0 || std::ranges::any_of(walk.calls, has_base)) continue;
+    if (walk.calls.empty()) {
+      walk_luajit({memory, layout, activation.L}, state.cframes, {base, 0, {}}, limits, walk);
+      continue;
+    }
     walk_luajit({memory, layout, activation.L}, state.cframes, {base, 0, {}}, limits, from);
     walk.calls.insert(walk.calls.end(), from.calls.begin(), from.calls.end());
   }

@@ -139,6 +139,8 @@ def check_gate(diff, before, after):
     def status(*words):
         finished = subprocess.run([*diff, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
         return finished.returncode, finished.stderr.decode()
+    slower, why = status(before, after, "--fail-if-slower", "5%")
+    assert slower == 12 and "Slower by more than 5 %: add (" in why, (slower, why)
     # Both ways by twice: add does four times the work, and a busy machine makes all of a run slower by less than that.
     slower, why = status(before, after, "--fail-if-slower", "100%")
     assert slower == 12 and "Slower by more than 100 %: add (" in why, (slower, why)

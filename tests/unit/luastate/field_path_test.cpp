@@ -28,6 +28,11 @@ class StopMemory : public Memory {
     }
     return true;
   }
+  // Keeps nothing, as a snapshot's.
+  void read_batch(std::span<Request> requests) const override {
+    if (is_open_) target_.read_batch(requests);
+    else Memory::read_batch(requests);
+  }
   void close() { is_open_ = false; }
   mutable int reads = 0;
 
@@ -58,7 +63,7 @@ struct Looks {
       const FieldPaths::State* const known = paths.find(G);
       return known != nullptr ? paths.follow(stop, *known, table_value(root), fields) : std::nullopt;
     };
-    if (const std::optional<Value> touched = follow()) (void)FieldPaths::text(stop, *paths.find(G), *touched);
+    if (const std::optional<Value> touched = follow()) FieldPaths::touch_text(stop, *paths.find(G), *touched);
     stop.close();
     reads = stop.reads;
     const std::optional<Value> value = follow();
