@@ -199,7 +199,7 @@ double share_of_request(const nlohmann::json& json, const std::string& value) {
 
 }  // namespace
 
-TEST_CASE("nginx: the request for which a Lua works", "[live][labels]") {
+TEST_CASE("nginx: the request for which a Lua works", "[live][labels][all]") {
   const std::string lua = "luajit/label-nginx.lua";
   const Folder folder;
   const std::string file = folder.path("requests.luaspy");
