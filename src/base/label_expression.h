@@ -17,9 +17,11 @@ struct LabelExpression {
 // Everything that samples are labelled with.
 struct LabelChoice {
   bool coroutines = false;  // in which they were
-  bool requests = false;    // of nginx, for which they were
+  bool requests = false;    // of nginx or Redis, for which they were
+  bool traces = false;      // of a distributed trace, the span that has called
+  bool plugins = false;     // which plugin of the program it was
   std::vector<LabelExpression> expressions;
-  bool any() const { return coroutines || requests || !expressions.empty(); }
+  bool any() const { return coroutines || requests || traces || plugins || !expressions.empty(); }
 };
 
 inline constexpr std::size_t most_label_expressions = 8;

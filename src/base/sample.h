@@ -171,6 +171,12 @@ struct Attributes {
   auto operator<=>(const Attributes&) const = default;
 };
 
+// One request among all of a recording. Not in raw recordings.
+struct RequestIdentity {
+  std::uint64_t id = 0;       // 0: the sample was for none, or it is not known for which
+  std::int64_t begun_ms = 0;  // when the server says that it has begun, since 1970; 0: not known
+};
+
 struct Sample : Attributes {
   Loss loss = Loss::none;
   bool again = false;  // the thread has stayed asleep since its last sample: stack, VM state and quality are those of
@@ -179,6 +185,7 @@ struct Sample : Attributes {
   std::int64_t stopped_ns = 0;  // how long the thread stood still
   Quality quality;
   std::vector<HeapReading> heaps;  // of the Luas that run on the thread; none if it sleeps, or with a loss
+  RequestIdentity request;         // with --label request
 };
 
 constexpr std::string_view name(Sample::State state) {

@@ -19,8 +19,6 @@ const char* const examples =
     "10 target ended first, 11 no samples, 12 slower (--diff), 126 or 127 command cannot be started.";
 
 const char* const record_notes =
-    "The profile goes to FILE, or with -o - to standard output; all else goes to standard error.\n"
-    "\n"
     "Examples:\n"
     "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, as a flame graph\n"
     "  luaspy record -o my.luaspy -- lua5.4 my.lua    start a program, record everything about it\n"

@@ -41,11 +41,17 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->option_text("SECONDS");
   add_debuginfod(record, options.target);
   record.add_flag("--no-source", options.no_source, "Leave the text of Lua files out of flame graph and raw files");
-  record.add_option("--label", options.labels, "Samples say their coroutine, request (nginx), or what id=req.id was")
+  record.add_option("--label", options.labels, "Samples say their request, coroutine, plugin, or what id=req.id was")
       ->check(label())
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->option_text("NAME[=EXPR]");
+  CLI::Option* const slower = record
+                                  .add_option("--slower", options.slower,
+                                              "Only requests that took so long (200ms), each with a label of its own")
+                                  ->transform(seconds(0.001, 1e6))
+                                  ->option_text("SECONDS")
+                                  ->excludes(record.get_option("--every"));
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--jit", options.marks_compiler,
                   "LuaJIT: mark what its compiler does: aborts, new traces; 3 % of a CPU");
@@ -61,6 +67,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->check(number(0.1, 50))
       ->option_text("PERCENT")
       ->needs(alloc);
+  slower->excludes(alloc);
   CLI::Option* const idle = record.add_flag(
       "--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
   add_all_threads(record, options.shape)->needs(idle)->option_text(" ");

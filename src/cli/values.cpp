@@ -50,8 +50,9 @@ CLI::Validator whole_number(int least, int most) {
 CLI::Validator label() {
   return CLI::Validator(
       [](const std::string& word) -> std::string {
-        if (word == "coroutine" || word == "request") return "";
-        if (word.find('=') == std::string::npos) return not_one_of(word, {"coroutine", "request", "NAME=EXPR"});
+        static const std::vector<std::string> choices = {"request", "trace", "coroutine", "plugin", "NAME=EXPR"};
+        if (std::ranges::find(choices, word) != choices.end()) return "";
+        if (word.find('=') == std::string::npos) return not_one_of(word, choices);
         return label_expression(word) ? ""
                                       : fmt::format(
                                             "{} is not NAME=EXPR, such as id=req.id: the name of a variable, "
@@ -72,9 +73,10 @@ CLI::Validator wanted_label() {
 CLI::Validator seconds(double least, double most, bool above) {
   return CLI::Validator(
       [=](std::string& word) {
-        static const std::map<char, double> units = {{'s', 1}, {'m', 60}, {'h', 3600}};
-        const auto unit = units.find(word.empty() ? ' ' : word.back());
-        std::string plain = unit != units.end() ? word.substr(0, word.size() - 1) : word;
+        static const std::vector<std::pair<std::string_view, double>> units = {
+            {"ms", 0.001}, {"s", 1}, {"m", 60}, {"h", 3600}};
+        const auto unit = std::ranges::find_if(units, [&](const auto& each) { return word.ends_with(each.first); });
+        std::string plain = unit != units.end() ? word.substr(0, word.size() - unit->first.size()) : word;
         double value = 0;
         const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
         const bool is_number = error == std::errc() && end == plain.data() + plain.size();

@@ -19,6 +19,12 @@ using Labels = std::vector<SampleLabel>;  // each name once
 
 inline constexpr std::size_t longest_label = 256;  // bytes of a name or a value
 inline constexpr std::string_view other_values = "(other)";
+inline constexpr std::string_view unknown_value = "(unknown)";  // it could not be read
+
+// The labels that luaspy knows how to read. Values of trace_label are "TRACE-SPAN", 32 and 16 digits, as in the header
+// "traceparent" of W3C Trace Context.
+inline constexpr std::string_view request_label = "request", trace_label = "trace", coroutine_label = "coroutine",
+                                  plugin_label = "plugin";
 
 class LabelTable {
  public:

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/hex.h"
 #include "base/varint.h"
 
 namespace luaspy {
@@ -14,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-enum class JsonKind : std::uint8_t { number, text, fixed, message };
+enum class JsonKind : std::uint8_t { number, text, digits, fixed, message };
 
 // A field: its name in JSON, its number, and what it has. A list of these has one after another.
 struct JsonField {
@@ -39,8 +40,12 @@ constexpr JsonField location[] = {
 constexpr JsonField function[] = {
     {"nameStrindex", 1}, {"systemNameStrindex", 2}, {"filenameStrindex", 3}, {"startLine", 4}};
 constexpr JsonField stack[] = {{"locationIndices", 1}};
-constexpr JsonField sample[] = {
-    {"stackIndex", 1}, {"attributeIndices", 2}, {"values", 4}, {"timestampsUnixNano", 5, JsonKind::fixed}};
+constexpr JsonField link[] = {{"traceId", 1, JsonKind::digits}, {"spanId", 2, JsonKind::digits}};
+constexpr JsonField sample[] = {{"stackIndex", 1},
+                                {"attributeIndices", 2},
+                                {"linkIndex", 3},
+                                {"values", 4},
+                                {"timestampsUnixNano", 5, JsonKind::fixed}};
 constexpr JsonField profile[] = {{"sampleType", 1, JsonKind::message, value_type},
                                  {"samples", 2, JsonKind::message, sample},
                                  {"timeUnixNano", 3},
@@ -53,10 +58,13 @@ constexpr JsonField scope_profiles[] = {{"scope", 1, JsonKind::message, scope},
 constexpr JsonField resource[] = {{"attributes", 1, JsonKind::message, key_value}};
 constexpr JsonField resource_profiles[] = {{"resource", 1, JsonKind::message, resource},
                                            {"scopeProfiles", 2, JsonKind::message, scope_profiles}};
-constexpr JsonField dictionary[] = {
-    {"mappingTable", 1, JsonKind::message, mapping},     {"locationTable", 2, JsonKind::message, location},
-    {"functionTable", 3, JsonKind::message, function},   {"stringTable", 5, JsonKind::text},
-    {"attributeTable", 6, JsonKind::message, attribute}, {"stackTable", 7, JsonKind::message, stack}};
+constexpr JsonField dictionary[] = {{"mappingTable", 1, JsonKind::message, mapping},
+                                    {"locationTable", 2, JsonKind::message, location},
+                                    {"functionTable", 3, JsonKind::message, function},
+                                    {"linkTable", 4, JsonKind::message, link},
+                                    {"stringTable", 5, JsonKind::text},
+                                    {"attributeTable", 6, JsonKind::message, attribute},
+                                    {"stackTable", 7, JsonKind::message, stack}};
 constexpr JsonField message_fields[] = {{"resourceProfiles", 1, JsonKind::message, resource_profiles},
                                         {"dictionary", 2, JsonKind::message, dictionary}};
 
@@ -88,9 +96,10 @@ void put_value(const Json& value, const JsonField& field, std::string& bytes) {
     return;
   }
   // An entry of a table has its place even if it is nothing.
-  const std::string inside = field.kind == JsonKind::message ? bytes_of(value, field.fields)
-                             : value.is_string()             ? value.get_ref<const std::string&>()
-                                                             : std::string();
+  std::string inside = field.kind == JsonKind::message ? bytes_of(value, field.fields)
+                       : value.is_string()             ? value.get_ref<const std::string&>()
+                                                       : std::string();
+  if (field.kind == JsonKind::digits) inside = bytes_of_hex(inside).value_or("");
   put_tag(length_delimited);
   put_varint(bytes, inside.size());
   bytes += inside;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hex.h"
 #include "base/protobuf_fields.h"
 #include "base/text.h"
 #include "input/foreign_stacks.h"
@@ -33,7 +34,7 @@ void each_field(std::string_view message, const See& see) {
 
 // The tables of a message's dictionary, not read yet: most of a table may never be used.
 struct OtlpTables {
-  std::vector<std::string_view> mappings, locations, functions, strings, attributes, stacks;
+  std::vector<std::string_view> mappings, locations, functions, links, strings, attributes, stacks;
 
   std::string_view string(std::uint64_t index) const { return at(strings, index); }
   static std::string_view at(const std::vector<std::string_view>& table, std::uint64_t index) {
@@ -48,6 +49,7 @@ OtlpTables tables_of(std::string_view dictionary) {
     if (field.number == 1) tables.mappings.push_back(field.bytes);
     if (field.number == 2) tables.locations.push_back(field.bytes);
     if (field.number == 3) tables.functions.push_back(field.bytes);
+    if (field.number == 4) tables.links.push_back(field.bytes);
     if (field.number == 5) tables.strings.push_back(field.bytes);
     if (field.number == 6) tables.attributes.push_back(field.bytes);
     if (field.number == 7) tables.stacks.push_back(field.bytes);
@@ -69,6 +71,18 @@ std::string text_of(std::string_view value, const OtlpTables& tables) {
 struct OtlpAttribute {
   std::string key, value;
 };
+
+// What trace_label says of a link; "": it is none.
+std::string span_of(std::string_view link) {
+  constexpr std::size_t trace_size = 16, span_size = 8;
+  std::string_view trace, span;
+  each_field(link, [&](const Field& field) {
+    if (field.number == 1) trace = field.bytes;
+    if (field.number == 2) span = field.bytes;
+  });
+  if (trace.size() != trace_size || span.size() != span_size) return {};
+  return hex_digits(trace) + '-' + hex_digits(span);
+}
 
 // KeyValue of common.proto, and Attribute of the dictionary, whose key is a string's number in field 1 already.
 OtlpAttribute attribute_of(std::string_view message, const OtlpTables& tables) {
@@ -225,12 +239,13 @@ class OtlpReader::State {
   std::string read_sample(std::string_view message, const OtlpValues& counted, const OtlpProcess& process,
                           bool is_of_luaspy) {
     constexpr std::size_t most_attributes = 256;
-    std::uint64_t stack = 0, times = 0;
+    std::uint64_t stack = 0, link = 0, times = 0;
     std::vector<std::uint64_t> attributes, values;
     bool good = true;
     each_field(message, [&](const Field& field) {
       if (field.number == 1) stack = field.value;
       if (field.number == 2) good = add_numbers(field, attributes) && good;
+      if (field.number == 3) link = field.value;
       if (field.number == 4) good = add_numbers(field, values) && good;
       if (field.number == 5) times += field.is_bytes ? field.bytes.size() / 8 : 1;
     });
@@ -250,6 +265,8 @@ class OtlpReader::State {
       const OtlpAttribute& attribute = attribute_at(index);
       labels.add(attribute.key, attribute.value);
     }
+    if (const std::string span = span_of(OtlpTables::at(tables_.links, link)); !span.empty())
+      labels.add(std::string(trace_label), span);
     Sample sample;
     static_cast<Attributes&>(sample) = labels.attributes;
     sample.labels = part_.tables().labels.intern(labels.labels);

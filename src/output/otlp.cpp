@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "base/hex.h"
 #include "base/text.h"
 #include "base/word_hash.h"
 #include "output/otlp_wire.h"
@@ -58,6 +59,15 @@ std::string profile_id(const Metadata& about, int pid, const otlp::Profile& prof
   return id;
 }
 
+constexpr std::size_t trace_digits = 32, span_digits = 16;
+
+// Whether it is what trace_label says, and not "(unknown)" or another's label of this name.
+bool is_span(const SampleLabel& label) {
+  const std::string_view value = label.value;
+  return label.name == trace_label && value.size() == trace_digits + 1 + span_digits && value[trace_digits] == '-' &&
+         bytes_of_hex(value.substr(0, trace_digits)) && bytes_of_hex(value.substr(trace_digits + 1));
+}
+
 }  // namespace
 
 OtlpBuilder::OtlpBuilder() {
@@ -96,6 +106,16 @@ std::int32_t OtlpBuilder::attribute(std::string_view key, std::string_view value
   const auto [place, added] = attributes_.emplace(std::pair(string(key), string(value)),
                                                   static_cast<std::int32_t>(all.size()));
   if (added) all.push_back({.key = place->first.first, .value = otlp::Value(std::string(value))});
+  return place->second;
+}
+
+// `span`: a label that is_span().
+std::int32_t OtlpBuilder::link(std::string_view span) {
+  std::vector<otlp::Link>& all = message_.dictionary.links;
+  const auto [place, added] = links_.emplace(std::string(span), static_cast<std::int32_t>(all.size()));
+  if (added)
+    all.push_back(
+        {bytes_of_hex(span.substr(0, trace_digits)).value(), bytes_of_hex(span.substr(trace_digits + 1)).value()});
   return place->second;
 }
 
@@ -223,10 +243,13 @@ class OtlpBuilder::Source {
   template <typename ValueOf>
   void add_profile(int pid, const Counted& counted, std::vector<otlp::Profile>& all, const Counts& counts,
                    const ValueOf& value_of) {
-    std::map<std::pair<std::int32_t, std::vector<std::int32_t>>, std::int64_t> values;  // by stack and attributes
+    std::map<std::tuple<std::int32_t, std::vector<std::int32_t>, std::int32_t>, std::int64_t> values;  // by stack,
+                                                                                                       // attributes and
+                                                                                                       // link
     for (const auto& [of, amount] : counts) {
       const std::int64_t value = value_of(of, amount);
-      if (value != 0) values[{stack(profile_.situations()[of.situation].stack), attributes_of(of)}] += value;
+      if (value != 0)
+        values[{stack(profile_.situations()[of.situation].stack), attributes_of(of), link_of(of)}] += value;
     }
     if (values.empty()) return;
     const Metadata& about = profile_.about;
@@ -238,8 +261,10 @@ class OtlpBuilder::Source {
     profile.time_ns = static_cast<std::uint64_t>(std::clamp<std::int64_t>(about.started_s, 0, last) * second +
                                                  options_.later_ns);
     profile.duration_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(about.duration_ns, 0));
-    for (const auto& [of, value] : values)
-      profile.samples.push_back({.stack = of.first, .attributes = of.second, .values = {value}, .times_ns = {}});
+    for (const auto& [of, value] : values) {
+      const auto& [stack, attributes, link] = of;
+      profile.samples.push_back({stack, attributes, link, {value}, {}});
+    }
     profile.id = profile_id(about, pid, profile);
     all.push_back(std::move(profile));
   }
@@ -251,10 +276,18 @@ class OtlpBuilder::Source {
     std::vector<std::int32_t> all = {its_.attribute("thread.name", thread.name),
                                      its_.attribute("luaspy.vm_state", name(situation.vm_state))};
     if (situation.state != Sample::State::running) all.push_back(its_.attribute("luaspy.state", name(situation.state)));
-    for (const SampleLabel& each : profile_.labels()[situation.labels])
-      all.push_back(its_.attribute(each.name, each.value));
+    for (const SampleLabel& each : profile_.labels()[situation.labels]) {
+      if (!is_span(each)) all.push_back(its_.attribute(each.name, each.value));
+    }
     if (options_.threads) all.push_back(its_.attribute("thread.id", std::to_string(thread.tid)));
     return all;
+  }
+
+  std::int32_t link_of(const Profile::ThreadSituation& of) {
+    for (const SampleLabel& each : profile_.labels()[profile_.situations()[of.situation].labels]) {
+      if (is_span(each)) return its_.link(each.value);
+    }
+    return 0;
   }
 
   OtlpBuilder& its_;

@@ -35,10 +35,11 @@ class OtlpBuilder {
   std::int32_t string(std::string_view text);
   std::int32_t mapping(std::string_view file);
   std::int32_t attribute(std::string_view key, std::string_view value);
+  std::int32_t link(std::string_view span);
   otlp::ValueType value_type(std::string_view type, std::string_view unit);
 
   otlp::Message message_;
-  std::unordered_map<std::string, std::int32_t> strings_, mappings_;
+  std::unordered_map<std::string, std::int32_t> strings_, mappings_, links_;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> attributes_;  // by key and value, which are strings
 };
 

@@ -225,9 +225,7 @@ class JsonFields {
   }
   void id(int, const char* name, std::string_view bytes) {
     if (bytes.empty()) return;
-    key(name), out_ += '"';
-    for (const char byte : bytes) fmt::format_to(std::back_inserter(out_), "{:02x}", static_cast<unsigned char>(byte));
-    out_ += '"';
+    key(name), out_ += '"' + hex_digits(bytes) + '"';
   }
   template <typename Of>
   void message(int, const char* name, const Of& of) {

@@ -16,6 +16,7 @@
 #include "base/say.h"
 #include "base/text.h"
 #include "base/why_empty.h"
+#include "events/label_table.h"
 #include "output/output_file.h"
 #include "output/summary.h"
 #include "profile/amount_text.h"
@@ -25,6 +26,7 @@
 #include "recording/coroutine_looks.h"
 #include "recording/metadata_of_target.h"
 #include "recording/recording.h"
+#include "recording/slow_requests.h"
 #include "recording/source_collector.h"
 #include "sampling/kernel_access.h"
 #include "sampling/lua_descendants.h"
@@ -219,6 +221,8 @@ Error why_nothing(const RecordOptions& options, ProcessTree& tree, const Profile
                                        "--mode native shows other programs.",
                                        options.target.command.front())};
   if (profile.samples() != 0) return {};
+  if (options.slower && profile.losses(Loss::left_out) != 0)
+    return {Cause::no_samples, "No samples: --slower leaves none."};
   if (!options.shape.only.empty() || !options.shape.ignore.empty())
     return {Cause::no_samples, "No samples: --only and --ignore leave none."};
   if (launched && counts.target_ended)
@@ -261,8 +265,11 @@ Part record_part(const RecordOptions& options, const Alongside* alongside, Proce
   Recorder recorder(options, tree, output);
   const LoopOptions loop_options = {options.rate, options.duration, options.max_stopped, options.always_stop,
                                     kernel.logs};
+  std::optional<SlowRequests> slow;
+  if (options.slower) slow.emplace(recorder, tree.tables(), static_cast<std::int64_t>(*options.slower * 1000));
   if (alongside != nullptr) part.ran = alongside->run(tree, loop_options, recorder, part.counts);
-  else run_loop(tree, loop_options, recorder, part.counts);
+  else run_loop(tree, loop_options, slow ? static_cast<SampleSink&>(*slow) : recorder, part.counts);
+  if (slow) slow->finish();
   const LoopCounts& counts = part.counts;
   part.nothing = part.ran ? why_nothing(options, tree, recorder.profile(), counts, descendants) : part.ran.error();
   part.written = recorder.finish(counts, part.shows());
@@ -274,6 +281,7 @@ Part record_part(const RecordOptions& options, const Alongside* alongside, Proce
     print_end(recorder.profile(), options.shape.mode, output, counts, part.is_written,
               part.shows() && alongside != nullptr ? alongside->text(recorder) : std::string());
   }
+  if (slow) say("luaspy: {}\n", slow->text());
   if (part.shows()) say("{}", recorder.text_of_rest());
   else output.discard();
   return part;
@@ -331,17 +339,21 @@ Result<void> check_opens(const RecordOptions& options, const Format* format) {
   return Error{Cause::usage, "--open shows a page or a picture: name one, such as -o profile.html."};
 }
 
-// `labels`: each is "coroutine", "request" or an expression.
+// `labels`: each is "coroutine", "request", "trace", "plugin" or an expression.
 Result<LabelChoice> labels_of(const std::vector<std::string>& labels) {
   LabelChoice choice;
   for (const std::string& label : labels) {
     std::optional<LabelExpression> expression = label_expression(label);
     if (!expression) {
-      (label == request_label ? choice.requests : choice.coroutines) = true;
+      (label == request_label  ? choice.requests
+       : label == trace_label  ? choice.traces
+       : label == plugin_label ? choice.plugins
+                               : choice.coroutines) = true;
       continue;
     }
     // What --by or another label is called.
-    static const std::set<std::string_view> taken = {coroutine_label, request_label, "samples", "time", "run"};
+    static const std::set<std::string_view> taken = {coroutine_label, request_label, plugin_label,
+                                                     "samples",       "time",        "run"};
     const auto has_name = [&](const LabelExpression& each) { return each.name == expression->name; };
     if (taken.contains(expression->name) || std::ranges::any_of(choice.expressions, has_name))
       return Error{Cause::usage, fmt::format("--label {}: there is another one of this name.", label)};
@@ -362,6 +374,7 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   sampler_options.merging = {options.shape.mode == Mode::native, options.traces};
   sampler_options.idle = options.idle;
   Result<LabelChoice> labels = labels_of(options.labels);
+  if (labels && options.slower) labels->requests = true;
   if (!labels) return labels.error();
   sampler_options.labels = std::move(*labels);
   const KernelAccess kernel = options.kernel ? ask_for_kernel(options.rate, options.idle) : KernelAccess{};

@@ -17,8 +17,6 @@
 
 namespace luaspy {
 
-inline constexpr std::string_view unknown_value = "(unknown)";
-
 class LabelValues {
  public:
   explicit LabelValues(const std::vector<LabelExpression>& labels);

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/text.h"
-#include "stack/label_values.h"
 
 namespace luaspy {
 namespace {
@@ -17,30 +17,59 @@ constexpr std::string_view no_request = "(no request)";
 // these two if LuaJIT is OpenResty's.
 constexpr Address state_size = 112, exdata = 96;
 constexpr std::uint32_t signature = 0x50545448;  // ngx_http_config.h, NGX_HTTP_MODULE: "HTTP"
-constexpr std::size_t request_size = 2048;       // bytes that are searched
-constexpr std::size_t longest_text = 200;        // bytes of a path
+constexpr std::uint32_t request_size = 2048;     // bytes that are searched
 // ngx_str_t is a length and a pointer; these are how far behind request_line.
 constexpr Address str_size = 16, uri = str_size, method_name = 5 * str_size, http_protocol = 6 * str_size;
+// How far before it: start_sec and start_msec, of the wall clock.
+constexpr Address start = 4 * sizeof(std::uint64_t);
+
+// ngx_list.h, ngx_list_t: its last part, and the first one.
+struct Part {
+  Address elements = 0;
+  std::uint64_t count = 0;
+  Address next = 0;
+};
+struct List {
+  Address last = 0;
+  Part part;
+  std::uint64_t element_size = 0, most = 0;  // of a part
+  Address pool = 0;
+};
+constexpr Address first_part = offsetof(List, part);
+// ngx_hash.h, ngx_table_elt_t: a hash, key, value, the key in small letters; since 1.23 the next one of its name.
+constexpr std::array<std::uint64_t, 2> header_sizes = {48, 56};
+constexpr Address header_key = 8, header_value = header_key + str_size;
+constexpr std::uint64_t headers_of_a_part = 20;  // ngx_http_request.c, ngx_http_process_request_line
+
+constexpr std::string_view traceparent_key = "traceparent";
 
 bool is_method(std::string_view text) {
   return !text.empty() && text.size() <= 20 &&
          std::ranges::all_of(text, [](char c) { return (c >= 'A' && c <= 'Z') || c == '_' || c == '-'; });
 }
 
-}  // namespace
-
-std::optional<NginxRequests::Text> NginxRequests::text_at(const Memory& memory, Address place) {
-  const auto words = memory.get<std::array<std::uint64_t, 2>>(place);
-  if (!words) return std::nullopt;
-  return Text{(*words)[0], (*words)[1]};
+// "00-TRACE-SPAN-FLAGS": 32, 16 and 2 digits. Returns "TRACE-SPAN"; "" if it is none.
+std::string_view ids_of(std::string_view traceparent) {
+  constexpr std::size_t version = 3, trace = 32, span = 16, size = version + trace + 1 + span + 3;
+  if (traceparent.size() < size || !traceparent.starts_with("00-") || traceparent[version + trace] != '-') return {};
+  const std::string_view ids = traceparent.substr(version, trace + 1 + span);
+  const auto is_id = [](std::string_view id) {
+    return id.find_first_not_of("0123456789abcdef") == id.npos && id.find_first_not_of('0') != id.npos;
+  };
+  return is_id(ids.substr(0, trace)) && is_id(ids.substr(trace + 1)) ? ids : std::string_view();
 }
 
-std::optional<std::string> NginxRequests::read(const Memory& memory, const Text& text) {
+}  // namespace
+
+bool NginxRequests::Text::read(const Memory& memory, Address place) {
   constexpr std::uint64_t most = 1 << 20;  // more is no length
-  if (text.size == 0 || text.size > most || !plausible_pointer(text.at, 1)) return std::nullopt;
-  std::string result(std::min<std::uint64_t>(text.size, longest_text + 1), '\0');
-  if (!memory.read(text.at, std::as_writable_bytes(std::span(result)))) return std::nullopt;
-  return result;
+  const auto words = memory.get<std::array<std::uint64_t, 2>>(place);
+  length_ = words ? (*words)[0] : 0;
+  size_ = 0;
+  if (length_ == 0 || length_ > most || !plausible_pointer((*words)[1], 1)) return words.has_value();
+  const std::size_t size = std::min<std::uint64_t>(length_, bytes_.size());
+  if (memory.read((*words)[1], std::as_writable_bytes(std::span(bytes_).first(size)))) size_ = size;
+  return true;
 }
 
 // 0: none.
@@ -50,39 +79,79 @@ Address NginxRequests::request_of(const Memory& memory, Address L) {
 }
 
 bool NginxRequests::is_request_line(const Memory& memory, Address place) {
-  const auto part = [&](Address offset) {
-    const std::optional<Text> text = text_at(memory, place + offset);
-    return text ? read(memory, *text) : std::nullopt;
-  };
-  const std::optional<std::string> line = part(0);
-  if (!line) return false;
-  const std::string method = line->substr(0, line->find(' '));
-  if (!is_method(method) || part(method_name) != method) return false;
-  const std::optional<std::string> path = part(uri), protocol = part(http_protocol);
-  return path && path->starts_with('/') && protocol && protocol->starts_with("HTTP/");
+  Text line, method, path, protocol;
+  line.read(memory, place);
+  const std::string_view first_word = line.bytes().substr(0, line.bytes().find(' '));
+  if (!is_method(first_word)) return false;
+  method.read(memory, place + method_name);
+  path.read(memory, place + uri);
+  protocol.read(memory, place + http_protocol);
+  return method.bytes() == first_word && path.bytes().starts_with('/') && protocol.bytes().starts_with("HTTP/");
 }
 
-std::optional<std::uint32_t> NginxRequests::find_request_line(const Memory& memory, Address request) {
-  for (std::uint32_t offset = 0; offset < request_size; offset += sizeof(Address)) {
-    if (is_request_line(memory, request + offset)) return offset;
+// headers_in is the first list of a request. That the last part is the first one is true of most: of less than 20.
+bool NginxRequests::is_list_of_headers(const Memory& memory, Address place) {
+  const auto list = memory.get<List>(place);
+  return list && list->last == place + first_part && list->part.next == 0 && list->most == headers_of_a_part &&
+         list->part.count <= list->most && std::ranges::find(header_sizes, list->element_size) != header_sizes.end() &&
+         plausible_pointer(list->part.elements) && plausible_pointer(list->pool);
+}
+
+NginxRequests::Places NginxRequests::find_places(const Memory& memory, Address request) {
+  Places places;
+  for (std::uint32_t offset = 0; offset < request_size && !places.request_line; offset += sizeof(Address)) {
+    if (!places.headers && is_list_of_headers(memory, request + offset)) places.headers = offset;
+    if (is_request_line(memory, request + offset)) places.request_line = offset;
   }
-  return std::nullopt;
+  return places;
 }
 
-NginxRequests::Texts NginxRequests::texts_of(const Memory& memory, Address request) const {
-  const Address line = request + *request_line_;
-  const std::optional<Text> first = text_at(memory, line), method = text_at(memory, line + method_name),
-                            path = text_at(memory, line + uri);
-  if (!first || !method || !path) return {};
-  if (first->size == 0 && path->size == 0) return {.is_made_up = true};
-  return {false, read(memory, *method), read(memory, *path)};
+void NginxRequests::read_texts(const Memory& memory, Address request, Texts& texts) const {
+  const Address line = request + *places_.request_line;
+  const bool is_readable = texts.method.read(memory, line + method_name) && texts.path.read(memory, line + uri);
+  const auto length = memory.get<std::uint64_t>(line);
+  texts.is_made_up = is_readable && length == 0U && texts.path.length() == 0;
+  constexpr std::uint64_t ms_per_s = 1000, year_3000 = 32'503'680'000;
+  const auto [sec, ms] = memory.get<std::array<std::uint64_t, 2>>(line - start).value_or(std::array{0UL, 0UL});
+  if (sec < year_3000 && ms < ms_per_s) texts.begun_ms = static_cast<std::int64_t>(sec * ms_per_s + ms);
+  texts.has_headers = traces_ && places_.headers && read_traceparent(memory, request, texts.traceparent);
 }
 
-std::string NginxRequests::text_of(const Texts& texts) {
-  if (texts.is_made_up) return std::string(no_request);
-  if (!texts.method || !texts.path || !is_method(*texts.method) || !texts.path->starts_with('/'))
-    return std::string(unknown_value);
-  return printable(*texts.method + " " + *texts.path, longest_text);
+bool NginxRequests::read_traceparent(const Memory& memory, Address request, Text& text) const {
+  constexpr int most_parts = 4;
+  const auto list = memory.get<List>(request + *places_.headers);
+  if (!list || std::ranges::find(header_sizes, list->element_size) == header_sizes.end()) return false;
+  std::optional<Part> part = list->part;
+  for (int i = 0; i < most_parts && part; ++i) {
+    std::array<std::byte, headers_of_a_part * header_sizes.back()> elements;
+    const std::uint64_t count = std::min(part->count, headers_of_a_part);
+    const std::span<std::byte> all = std::span(elements).first(count * list->element_size);
+    if (!memory.read(part->elements, all)) return false;
+    for (std::uint64_t n = 0; n < count; ++n) {
+      std::uint64_t length = 0;
+      std::memcpy(&length, all.data() + n * list->element_size + header_key, sizeof length);
+      if (length != traceparent_key.size()) continue;
+      const Address header = part->elements + n * list->element_size;
+      Text key;
+      key.read(memory, header + header_key);
+      const auto is_same = [](char a, char b) { return (a | 0x20) == b; };  // they are small letters, or it is none
+      if (!std::ranges::equal(key.bytes(), traceparent_key, is_same)) continue;
+      return text.read(memory, header + header_value) && !text.bytes().empty();
+    }
+    if (part->next == 0) return true;
+    part = memory.get<Part>(part->next);
+  }
+  return false;
+}
+
+HostRequest NginxRequests::request_with(const Texts& texts, Address request) {
+  if (texts.is_made_up) return {.text = std::string(no_request)};
+  if (!is_method(texts.method.bytes()) || !texts.path.bytes().starts_with('/')) return unknown_request();
+  std::string text(texts.method.bytes());
+  text.append(" ").append(texts.path.bytes());
+  return {printable(text, longest_text),
+          {request_id(request, static_cast<std::uint64_t>(texts.begun_ms)), texts.begun_ms},
+          std::string(texts.has_headers ? ids_of(texts.traceparent.bytes()) : unknown_value)};
 }
 
 void NginxRequests::touch(const Memory& memory, const Located& located) const {
@@ -91,7 +160,8 @@ void NginxRequests::touch(const Memory& memory, const Located& located) const {
     if (known == has_exdata_.end() || !known->second) continue;
     const Address request = request_of(memory, state.L);
     if (request == 0) continue;
-    if (request_line_) (void)texts_of(memory, request);
+    Texts texts;
+    if (places_.request_line) read_texts(memory, request, texts);
     return;
   }
 }
@@ -105,17 +175,21 @@ bool NginxRequests::may_have_requests(const ActiveState& state, const Memory& li
   return has;
 }
 
-std::string NginxRequests::value(const Joined& joined, const Memory& stopped, const Memory& live) {
+HostRequest NginxRequests::value(const Joined& joined, const Memory& stopped, const Memory& live) {
   for (const RunningState& running : joined.from.lua.on_thread()) {
     const ActiveState& state = running.activation;
     if (!may_have_requests(state, live)) continue;
     const bool is_new = !has_exdata_.contains(state.G);  // then the stop has not read it
     const Address request = request_of(is_new ? live : stopped, state.L);
     if (request == 0) continue;
-    if (!is_new && request_line_) return text_of(texts_of(stopped, request));
-    if (!request_line_) new_request_line_ = find_request_line(live, request);
-    has_learned_ |= new_request_line_.has_value();
-    return std::string(unknown_value);
+    if (!places_.request_line || (traces_ && !places_.headers)) {
+      new_places_ = find_places(live, request);
+      has_learned_ |= new_places_ != places_ && new_places_.request_line;
+    }
+    if (is_new || !places_.request_line) return unknown_request();
+    Texts texts;
+    read_texts(stopped, request, texts);
+    return request_with(texts, request);
   }
   return {};
 }
@@ -124,11 +198,10 @@ void NginxRequests::learn() {
   constexpr std::size_t most_states = 1 << 10;  // a program may make them without end
   if (has_exdata_.size() > most_states) has_exdata_.clear();
   has_exdata_.merge(new_has_exdata_);
-  if (!request_line_) request_line_ = new_request_line_;
+  if (!places_.request_line) places_.request_line = new_places_.request_line;
+  if (!places_.headers) places_.headers = new_places_.headers;
   new_has_exdata_.clear();
   has_learned_ = false;
 }
-
-void NginxRequests::forget() { *this = {}; }
 
 }  // namespace luaspy

@@ -1,58 +1,81 @@
 #pragma once
-// Which HTTP request a Lua of nginx (OpenResty, Kong, APISIX) works for: --label request. lua-nginx-module keeps the
-// ngx_http_request_t in the lua_State of each coroutine (lua_setexdata of OpenResty's LuaJIT; ngx_http_lua_util.h,
-// ngx_http_lua_set_req). Where that has its strings is found by what they say, since servers are stripped and the
-// struct differs from version to version (ngx_http_request.h: request_line, uri, args, exten, unparsed_uri,
-// method_name, http_protocol, one behind the other).
+// Which HTTP request a Lua of nginx (OpenResty, Kong, APISIX) works for: --label request, --label trace.
+// lua-nginx-module keeps the ngx_http_request_t in the lua_State of each coroutine (lua_setexdata of OpenResty's
+// LuaJIT; ngx_http_lua_util.h, ngx_http_lua_set_req). Where that has what is asked for is found by what it says, since
+// servers are stripped and the struct differs from version to version (ngx_http_request.h: headers_in, which begins
+// with a list of all headers; start_sec, start_msec, method, http_version, request_line, uri, args, exten,
+// unparsed_uri, method_name, http_protocol, one behind the other).
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "luastate/running.h"
+#include "stack/host_request.h"
 #include "stack/one_stack.h"
 
 namespace luaspy {
 
-inline constexpr std::string_view request_label = "request";
-
 class NginxRequests {
  public:
+  // `traces`: also HostRequest::trace, by the header "traceparent" (W3C Trace Context, 3.2).
+  explicit NginxRequests(bool traces = false) : traces_(traces) {}
+
   // In the stop: touches what value() needs. Only what learn() has made known is looked for.
   void touch(const Memory& memory, const Located& located) const;
   // After it: "GET /index.html", the method and the path without arguments, of a subrequest its own; "(unknown)" where
   // it cannot be read; "(no request)" in a timer and where else nginx has made one up; "" if this is no Lua of nginx.
   // `stopped`: what the stop has read. `live`: the memory as it is now.
-  std::string value(const Joined& joined, const Memory& stopped, const Memory& live);
+  HostRequest value(const Joined& joined, const Memory& stopped, const Memory& live);
 
   bool has_learned() const { return has_learned_; }
   // No stop may be in touch() meanwhile.
   void learn();
   // The process has become another program.
-  void forget();
+  void forget() { *this = NginxRequests(traces_); }
 
  private:
-  // Its text in memory.
-  struct Text {
-    std::uint64_t size = 0;
-    Address at = 0;
+  static constexpr std::size_t longest_text = 200;  // bytes of a path
+  // An ngx_str_t and its bytes, in memory that the caller gives: in the stop, nothing is allocated.
+  class Text {
+   public:
+    // It says that it has so many bytes.
+    std::uint64_t length() const { return length_; }
+    // Them, up to longest_text + 1; "": it has none, or they cannot be read.
+    std::string_view bytes() const { return {bytes_.data(), size_}; }
+    // False: not even its length can be read.
+    bool read(const Memory& memory, Address place);
+
+   private:
+    std::uint64_t length_ = 0;
+    std::size_t size_ = 0;
+    std::array<char, longest_text + 1> bytes_{};
   };
-  static std::optional<Text> text_at(const Memory& memory, Address place);
-  static std::optional<std::string> read(const Memory& memory, const Text& text);
-  static Address request_of(const Memory& memory, Address L);
-  static std::optional<std::uint32_t> find_request_line(const Memory& memory, Address request);
-  static bool is_request_line(const Memory& memory, Address place);
+  // Where an ngx_http_request_t has them: bytes from its begin. The same for all.
+  struct Places {
+    std::optional<std::uint32_t> request_line{}, headers{};
+    bool operator==(const Places&) const = default;
+  };
   struct Texts {
     bool is_made_up = false;  // the request has none
-    std::optional<std::string> method{}, path{};
+    Text method, path, traceparent;
+    bool has_headers = false;   // all that may have it could be read
+    std::int64_t begun_ms = 0;  // since 1970
   };
-  Texts texts_of(const Memory& memory, Address request) const;  // in the stop: touches them
-  static std::string text_of(const Texts& texts);
+  static Address request_of(const Memory& memory, Address L);
+  static bool is_request_line(const Memory& memory, Address place);
+  static bool is_list_of_headers(const Memory& memory, Address place);
+  static Places find_places(const Memory& memory, Address request);
+  void read_texts(const Memory& memory, Address request, Texts& texts) const;  // in the stop: touches them
+  bool read_traceparent(const Memory& memory, Address request, Text& text) const;
+  static HostRequest request_with(const Texts& texts, Address request);
   bool may_have_requests(const ActiveState& state, const Memory& live);
 
+  bool traces_;
   std::unordered_map<Address, bool> has_exdata_, new_has_exdata_;  // by global_State
-  std::optional<std::uint32_t> request_line_, new_request_line_;   // bytes from the request on; the same for all
+  Places places_, new_places_;
   bool has_learned_ = false;
 };
 

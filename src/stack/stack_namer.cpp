@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stack/plugin.h"
 #include "stack/start_frames.h"
 
 namespace luaspy {
@@ -15,7 +16,7 @@ void StackNamer::forget_what_changed(const Names& names, const NativeFunctions& 
   const std::tuple now = {stacks_.identity(), functions.descriptions(), names.forgotten()};
   if (now == valid_for_ && calls_.size() < most && natives_.size() < most && traces_.size() < most) return;
   valid_for_ = now;
-  natives_.clear(), calls_.clear(), traces_.clear(), mains_.clear(), coroutines_.clear();
+  natives_.clear(), calls_.clear(), traces_.clear(), mains_.clear(), coroutines_.clear(), plugins_.clear();
   last_.clear();
 }
 
@@ -94,6 +95,7 @@ StackId StackNamer::name(LuaInspector& lua, const NativeFunctions& functions, co
     }
   }
   coroutine_ = coroutine_of(lua, joined);
+  plugin_ = plugin_of_stack();
   return intern();
 }
 
@@ -116,6 +118,17 @@ LabelsId StackNamer::coroutine_of(LuaInspector& lua, const Joined& joined) {
     known->second = labels_->intern({{std::string(coroutine_label), std::move(value)}});
   }
   return known->second;
+}
+
+std::string_view StackNamer::plugin_of_stack() {
+  if (!has_plugins_) return {};
+  for (auto id = frames_.rbegin(); id != frames_.rend(); ++id) {
+    const auto [known, is_new] = plugins_.try_emplace(*id);
+    const Frame& frame = stacks_.frames()[*id];
+    if (is_new && frame.kind == Frame::Kind::lua) known->second = plugin_of(frame.file);
+    if (!known->second.empty()) return known->second;
+  }
+  return {};
 }
 
 // What a C function does in functions that have no name is its own work to whoever has written the Lua: they are

@@ -19,8 +19,8 @@
 
 namespace luaspy {
 
-// The label of a coroutine, and its value for the main thread of a Lua.
-inline constexpr std::string_view coroutine_label = "coroutine", main_coroutine = "(main)";
+// The value of coroutine_label for the main thread of a Lua.
+inline constexpr std::string_view main_coroutine = "(main)";
 
 class StackNamer {
  public:
@@ -35,7 +35,12 @@ class StackNamer {
   void label_coroutines(LabelTable& labels) { labels_ = &labels; }
   // Of the last stack: the function with which the coroutine began that ran innermost, or "(main)" for the main thread
   // of its Lua; no_labels: no Lua ran, or nobody wants to know.
-  LabelsId labels() const { return coroutine_; }
+  LabelsId coroutine() const { return coroutine_; }
+
+  // From now on, name() also tells which plugin that was.
+  void label_plugins() { has_plugins_ = true; }
+  // Of the last stack: that of the innermost function that belongs to one; "": none does, or nobody wants to know.
+  std::string_view plugin() const { return plugin_; }
 
   StackTable& stacks() { return stacks_; }
 
@@ -50,12 +55,15 @@ class StackNamer {
   std::optional<FrameId> trace(LuaInspector& lua, const ActiveState& state, const Trace& trace);
   FrameId call(const CallLabel& label, const NativeFunctions& functions);
   LabelsId coroutine_of(LuaInspector& lua, const Joined& joined);
+  std::string_view plugin_of_stack();
   void mark_start();
   StackId intern();
 
   StackTable& stacks_;
   LabelTable* labels_ = nullptr;
   LabelsId coroutine_ = no_labels;
+  bool has_plugins_ = false;
+  std::string_view plugin_;
   // The frames that are known. What they are valid for: identity of the table, NativeFunctions::descriptions(),
   // Names::forgotten().
   std::unordered_map<Address, FrameId> natives_;  // by the function's start, or by the address if that is not known
@@ -63,6 +71,7 @@ class StackNamer {
   std::map<TraceKey, FrameId> traces_;
   std::map<std::optional<FrameId>, LabelsId> coroutines_;  // by the frame with which they began; nullopt: the main
                                                            // thread
+  std::unordered_map<FrameId, std::string> plugins_;       // "": it belongs to none
   std::map<Address, Address> main_threads_;                // by global_State
   std::map<FrameId, FrameId> mains_;  // main() that has no symbol: its frame, and the same with its name
   std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> valid_for_;

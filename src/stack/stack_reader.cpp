@@ -104,17 +104,24 @@ void StackReader::read_symbols_again() {
 void StackReader::label(const LabelChoice& choice, LabelTable& table) {
   labels_ = &table;
   if (choice.coroutines) namer_.label_coroutines(table);
-  if (choice.requests) requests_.emplace();
+  if (choice.plugins) namer_.label_plugins();
+  if (choice.requests || choice.traces) requests_.emplace(choice.traces);
+  shows_requests_ = choice.requests;
   if (!choice.expressions.empty()) label_values_.emplace(choice.expressions);
 }
 
-LabelsId StackReader::labels(const Look& look, const Joined& joined) {
-  if (!label_values_ && !requests_) return namer_.labels();
+void StackReader::add_labels(const Look& look, const Joined& joined, Sample& sample) {
+  sample.labels = namer_.coroutine();
+  const std::string_view plugin = namer_.plugin();
+  if (!label_values_ && !requests_ && plugin.empty()) return;
   const Memory& live = lua_.names().memory();
-  Labels all = (*labels_)[namer_.labels()];
+  Labels all = (*labels_)[sample.labels];
+  if (!plugin.empty()) all.push_back({std::string(plugin_label), std::string(plugin)});
   if (requests_) {
-    std::string request = requests_->value(joined, look.snapshot, live);
-    if (!request.empty()) all.push_back({std::string(request_label), std::move(request)});
+    HostRequest request = requests_->value(joined, look.snapshot, live);
+    if (shows_requests_ && !request.text.empty()) all.push_back({std::string(request_label), std::move(request.text)});
+    if (!request.trace.empty()) all.push_back({std::string(trace_label), std::move(request.trace)});
+    sample.request = request.identity;
   }
   if (label_values_) {
     const Labels& values = label_values_->values(lua_, joined, look.snapshot, live);
@@ -127,7 +134,7 @@ LabelsId StackReader::labels(const Look& look, const Joined& joined) {
     if (label_values_) label_values_->learn();
     unlock();
   }
-  return labels_->intern(all);
+  sample.labels = labels_->intern(all);
 }
 
 void StackReader::refresh_if_stale() {
@@ -223,7 +230,7 @@ StackReader::Finished* StackReader::finish(Look& look, Prediction& prediction) {
   sample.vm_state = lua_.vm_state(joined.from.lua, joined.from.natives, native_code());
   sample.heaps = LuaInspector::heaps(joined.from.lua, look.snapshot);
   sample.stack = names_wait_ ? empty_stack : namer_.name(lua_, native_code(), joined, look.snapshot);
-  sample.labels = names_wait_ ? no_labels : labels(look, joined);
+  if (!names_wait_) add_labels(look, joined, sample);
   const Names::WithoutPlace without_place = lua_.names().drain_without_place();
   sample.quality.function_gone = without_place.gone != 0;
   sample.quality.no_debug_info = without_place.no_debug_info != 0;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/sample.h"
+#include "stack/host_requests.h"
 #include "stack/label_values.h"
-#include "stack/nginx_request.h"
 #include "stack/one_stack.h"
 #include "stack/snapshot.h"
 #include "stack/stack_namer.h"
@@ -143,7 +143,7 @@ class StackReader {
 
  private:
   void lock();
-  LabelsId labels(const Look& look, const Joined& joined);
+  void add_labels(const Look& look, const Joined& joined, Sample& sample);
 
   MergeOptions merging_;
   const std::shared_ptr<KnownFiles> known_files_;
@@ -154,7 +154,8 @@ class StackReader {
   LabelTable* labels_ = nullptr;
   // Guarded by locked_, but for values() and value().
   std::optional<LabelValues> label_values_;
-  std::optional<NginxRequests> requests_;
+  std::optional<HostRequests> requests_;
+  bool shows_requests_ = false;  // not only their traces
   StopPolicy policy_;
   Look own_look_;      // of look()
   Finished finished_;  // the memory of one look serves the next

@@ -12,13 +12,6 @@
 namespace luaspy::live {
 namespace {
 
-// Redis' protocol: a command is an array of bulk strings.
-std::string resp(const Words& words) {
-  std::string text = fmt::format("*{}\r\n", words.size());
-  for (const std::string& word : words) text += fmt::format("${}\r\n{}\r\n", word.size(), word);
-  return text;
-}
-
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // Functions that are not called by Lua have no names, and are listed by the place of their

@@ -203,25 +203,18 @@ TEST_CASE("nginx: the request for which a Lua works", "[live][labels][all]") {
   const std::string lua = "luajit/label-nginx.lua";
   const Folder folder;
   const std::string file = folder.path("requests.luaspy");
-  Words command = {"/usr/bin/env", "-C", folder.path()};
-  for (const std::string& word : host("nginx")) command.push_back(word);
-  std::string& configuration = command.back();
-  std::string text = read_file(configuration);
-  for (std::size_t at = 0; (at = text.find("host-nginx", at)) != std::string::npos;)
-    text.replace(at, 10, "label-nginx");
-  configuration = folder.write("nginx.conf", text);
-  command.insert(command.end(), {"-p", folder.path()});
-  Running nginx(command);
+  Running nginx(nginx_with("label-nginx", folder));
   nginx.read_until("READY");
   std::future<Finished> recording = std::async(std::launch::async, [&] {
-    return luaspy({"record", "--label", "request", "-d", "4", "-r", "500", "--max-stopped", "100", "-f", "raw", "-o",
-                   file, "--pid", std::to_string(nginx.pid())});
+    return luaspy({"record", "--label", "request", "--label", "trace", "-d", "4", "-r", "500", "--max-stopped", "100",
+                   "-f", "raw", "-o", file, "--pid", std::to_string(nginx.pid())});
   });
   // One request after the other; of each as many.
   const Words asked = {"/a?x=1", "/b", "/sleep", "/main?y", "/thread", "/socket", "/coroutine"};
   for (std::size_t n = 0; recording.wait_for(std::chrono::seconds(0)) != std::future_status::ready; ++n) {
     const Connection connection(nginx, folder.path("socket"));
-    connection.send("GET " + asked[n % asked.size()] + " HTTP/1.0\r\n\r\n");
+    connection.send(fmt::format("GET {} HTTP/1.0\r\nHost: x\r\nTraceParent: 00-{:032x}-{:016x}-01\r\n\r\n",
+                                asked[n % asked.size()], 1 + n % asked.size(), 7));
     CHECK(connection.rest().find(" 200 OK") != std::string::npos);
   }
   const Finished recorded = recording.get();
@@ -258,6 +251,18 @@ TEST_CASE("nginx: the request for which a Lua works", "[live][labels][all]") {
     CHECK(right > 0);
   }
   CHECK(near >= 0);
+  // Which span has asked; a subrequest is asked for by the one that has asked for its parent.
+  for (std::size_t n = 0; n < asked.size(); ++n) {
+    const std::string path = asked[n].substr(0, asked[n].find('?')), span = fmt::format("{:032x}-{:016x}", n + 1, 7);
+    const Finished of_span = luaspy({"report", file, "--label", "trace=^" + span + "$", "--json"});
+    INFO(span << of_span.err);
+    REQUIRE(of_span.status == 0);
+    const nlohmann::json requests = nlohmann::json::parse(of_span.out)["labels"]["request"];
+    std::set<std::string> values;
+    for (const auto& each : requests) values.insert(each["value"]);
+    CHECK(values ==
+          (path == "/main" ? std::set<std::string>{"GET /main", "GET /sub"} : std::set<std::string>{"GET " + path}));
+  }
 }
 
 TEST_CASE("a label has the value that a variable had at the instant of the sample", "[live][labels]") {

@@ -30,6 +30,25 @@ void Connection::send(const std::string& text) const {
   REQUIRE(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
 }
 
+std::string resp(const Words& words) {
+  std::string text = fmt::format("*{}\r\n", words.size());
+  for (const std::string& word : words) text += fmt::format("${}\r\n{}\r\n", word.size(), word);
+  return text;
+}
+
+Words nginx_with(const std::string& workload, const Folder& folder) {
+  Words command = {"/usr/bin/env", "-C", folder.path()};
+  for (const std::string& word : host("nginx")) command.push_back(word);
+  std::string& configuration = command.back();
+  std::string text = read_file(configuration);
+  const std::string before = "host-nginx";
+  for (std::size_t at = 0; (at = text.find(before, at)) != std::string::npos;)
+    text.replace(at, before.size(), workload);
+  configuration = folder.write("nginx.conf", text);
+  command.insert(command.end(), {"-p", folder.path()});
+  return command;
+}
+
 std::string Connection::rest() const {
   std::string all;
   std::array<char, 1 << 16> piece{};

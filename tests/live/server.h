@@ -21,6 +21,13 @@ class Connection {
   int socket_;
 };
 
+// A command in Redis' protocol: an array of bulk strings.
+std::string resp(const Words& words);
+
+// The configuration of nginx for the tests, with another workload in place of host-nginx, written to `folder`; and the
+// command that runs nginx with it there. It listens at the socket "socket" of that folder.
+Words nginx_with(const std::string& workload, const Folder& folder);
+
 // A server whose children outlive it if it is killed, like nginx's workers: they are ended first.
 struct WithChildren {
   const Running& running;

@@ -110,6 +110,36 @@ TEST_CASE("pprof and OTLP carry labels", "[unit]") {
   }
 }
 
+TEST_CASE("OTLP links a sample to the span that its label names", "[unit]") {
+  EventTables tables;
+  ProfileBuilder built(tables, {}, true);
+  const ThreadId thread = tables.threads.intern({7, "lua", 7, "lua5.4 a.lua"});
+  const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736", span = "00f067aa0ba902b7";
+  Tick tick;
+  for (const std::string& value : {trace + '-' + span, trace + '-' + span, std::string(unknown_value)}) {
+    Sample sample;
+    sample.stack = tables.stacks.intern(Stack{{Frame::Kind::lua, "work", "a.lua", 3, 4}});
+    sample.labels = tables.labels.intern({{std::string(trace_label), value}});
+    tick.at_ns += 10 * tick_ns, tick.weight = 10 * tick_ns;
+    (void)built.add(thread, tick, sample);
+  }
+  Profile& profile = built.profile();
+  profile.about.pid = 7, profile.about.rate = 100;
+  const std::string written = foreign::written("otlp-json", profile);
+  const nlohmann::json json = nlohmann::json::parse(written);
+  const nlohmann::json& links = json.at("dictionary").at("linkTable");
+  REQUIRE(links.size() == 2);  // the first one is none
+  CHECK(links[1].at("traceId") == trace);
+  CHECK(links[1].at("spanId") == span);
+  for (const std::string& file : {written, foreign::written("otlp", profile)}) {
+    const Profile again = foreign::profile_of(file);
+    std::map<std::string, std::int64_t> samples;
+    for (const auto& [at, amount] : again.counts())
+      samples[*again.labels().find(again.situations()[at.situation].labels, trace_label)] += amount.samples;
+    CHECK(samples == std::map<std::string, std::int64_t>{{trace + '-' + span, 2}, {std::string(unknown_value), 1}});
+  }
+}
+
 TEST_CASE("values without end become (other)", "[unit]") {
   LabelTable labels;
   for (int i = 0; i < 20'000; ++i) (void)labels.intern({{"request", std::to_string(i)}});

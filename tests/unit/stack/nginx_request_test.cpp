@@ -6,7 +6,10 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <map>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "luastate/luajit/layouts.h"
 #include "luastate/luajit/luajit_lua.h"
@@ -49,6 +52,19 @@ class Server : public Memory {
     for (std::size_t i = 0; i < std::size(all); ++i) put_text(first + 16 * i, all[i]);
     return request;
   }
+  // Its headers_in: an ngx_list_t with one part.
+  void put_headers(Address request, const std::vector<std::pair<std::string_view, std::string_view>>& headers,
+                   std::uint64_t size = 56) {
+    const Address list = request + 104, elements = next_;
+    next_ += 20 * size;
+    for (Address at = elements; at < next_; at += 8) put(at, Address{0});
+    for (std::size_t i = 0; i < headers.size(); ++i) {
+      put_text(elements + i * size + 8, headers[i].first);
+      put_text(elements + i * size + 24, headers[i].second);
+    }
+    const Address words[] = {list + 8, elements, headers.size(), 0, size, 20, request};
+    for (std::size_t i = 0; i < std::size(words); ++i) put(list + 8 * i, words[i]);
+  }
   static constexpr Address texts = 912;
 
  private:
@@ -67,15 +83,17 @@ struct Looks {
   LuajitLua lua;
   static constexpr Address G = 0x20000, L = 0x30000;
   Server server;
-  NginxRequests requests;
+  NginxRequests requests{true};
 
-  std::string look(Address request) {
+  std::string look(Address request) { return whole_look(request).text; }
+  std::string trace(Address request) { return whole_look(request).trace; }
+  HostRequest whole_look(Address request) {
     server.put(L + 96, request);
     Joined joined;
     RunningState& state = joined.from.lua.states.emplace_back();
     state.activation = {.L = L, .G = G, .lua = &lua};
     joined.from.lua.walked = joined.from.lua.running = 1;
-    std::string value = requests.value(joined, server, server);
+    HostRequest value = requests.value(joined, server, server);
     if (requests.has_learned()) requests.learn();
     return value;
   }
@@ -92,6 +110,55 @@ TEST_CASE("nginx: a request is its method and path, once it is known where its t
   CHECK(looks.look(server.request("POST /b HTTP/1.1", "/b/\x01", "POST")) == "POST /b/\\x01");
   CHECK(looks.look(server.request("GET /main HTTP/1.1", "/sub", "GET")) == "GET /sub");  // a subrequest
   CHECK(looks.look(server.request("", "", "")) == "(no request)");                       // of a timer
+}
+
+TEST_CASE("nginx: the span of the caller is what the request says in a header", "[unit]") {
+  Looks looks(112);
+  Server& server = looks.server;
+  const std::string ids = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
+  const auto request = [&](std::string_view value, std::string_view key = "traceparent", std::uint64_t size = 56) {
+    const Address at = server.request("GET /a HTTP/1.1", "/a", "GET");
+    server.put_headers(at, {{"Host", "x"}, {"other-value", "00-"}, {key, value}}, size);
+    return at;
+  };
+  const Address first = request("00-" + ids + "-01");
+  CHECK(looks.trace(first) == "(unknown)");
+  CHECK(looks.trace(first) == ids);
+  CHECK(looks.trace(request("00-" + ids + "-00", "TraceParent", 48)) == ids);  // nginx before 1.23
+  CHECK(looks.trace(request("00-" + ids + "-01", "x-trace-pad")) == "");
+  for (const char* const wrong : {"", "00-", "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                                  "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b-701",
+                                  "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+                                  "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+                                  "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01"}) {
+    INFO(wrong);
+    const std::string trace = looks.trace(request(wrong));
+    CHECK((trace == "" || (trace == "(unknown)" && *wrong == '\0')));
+  }
+  // Its headers cannot be read.
+  const Address torn = request("00-" + ids + "-01");
+  server.put(torn + 104 + 8, Address{0x999000});
+  CHECK(looks.trace(torn) == "(unknown)");
+  CHECK(looks.look(torn) == "GET /a");
+}
+
+TEST_CASE("nginx: a request is told from another one of the same address", "[unit]") {
+  Looks looks(112);
+  Server& server = looks.server;
+  const Address request = server.request("GET /a HTTP/1.1", "/a", "GET");
+  const auto begin_at = [&](std::uint64_t sec, std::uint64_t ms) {
+    server.put(request + Server::texts - 32, sec);
+    server.put(request + Server::texts - 24, ms);
+  };
+  begin_at(1'700'000'000, 250);
+  (void)looks.look(request);
+  const RequestIdentity first = looks.whole_look(request).identity;
+  CHECK(first.begun_ms == 1'700'000'000'250);
+  CHECK(looks.whole_look(request).identity.id == first.id);
+  begin_at(1'700'000'000, 251);
+  CHECK(looks.whole_look(request).identity.id != first.id);
+  begin_at(1'700'000'000, 1000);  // no milliseconds
+  CHECK(looks.whole_look(request).identity.begun_ms == 0);
 }
 
 TEST_CASE("nginx: what is no request is not taken for one", "[unit]") {

@@ -1,0 +1,98 @@
+#include "recording/slow_requests.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "base/word_hash.h"
+
+namespace luaspy {
+namespace {
+
+constexpr std::int64_t ms_per_s = 1000, ns_per_ms = 1'000'000;
+
+// "14:02:07.123", local time.
+std::string time_text(std::int64_t wall_ms) {
+  return fmt::format("{:%H:%M:%S}.{:03}", fmt::localtime(static_cast<std::time_t>(wall_ms / ms_per_s)),
+                     wall_ms % ms_per_s);
+}
+
+}  // namespace
+
+void SlowRequests::begin(system::Clock::time_point start) {
+  begin_at(std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+               .count());
+  sink_.begin(start);
+}
+
+std::uint64_t SlowRequests::key_of(ThreadId thread, const Sample& sample) const {
+  if (sample.request.id == 0 || sample.loss != Loss::none) return 0;
+  std::uint64_t key = sample.request.id;
+  mix(key, static_cast<std::uint64_t>(tables_.threads[thread].pid));
+  return key;
+}
+
+void SlowRequests::add(ThreadId thread, const Tick& tick, const Sample& sample) {
+  if (const std::uint64_t key = key_of(thread, sample); key != 0) {
+    const std::int64_t now_ms = begin_ms_ + tick.at_ns / ns_per_ms;
+    const auto [found, is_new] = requests_.try_emplace(key);
+    Request& request = found->second;
+    if (is_new) {
+      // A clock that was set meanwhile is no beginning.
+      constexpr std::int64_t day = 86'400 * ms_per_s;
+      const std::int64_t said = sample.request.begun_ms;
+      request.begun_ms = said != 0 && said <= now_ms && said > now_ms - day ? said : now_ms;
+      ++seen_;
+    }
+    const bool was_slow = request.age_ms >= slower_ms_;
+    request.age_ms = std::max(request.age_ms, now_ms - request.begun_ms);
+    if (!was_slow && request.age_ms >= slower_ms_) ++slow_;
+    ++request.held;
+  }
+  held_.push_back({tick, thread, sample});
+  if (held_.size() > most_held) release();
+}
+
+void SlowRequests::end(int pid, const Tick& tick) { held_.push_back({tick, {}, {}, pid}); }
+
+// The one that waits longest.
+void SlowRequests::release() {
+  Held held = std::move(held_.front());
+  held_.pop_front();
+  if (held.ended != 0) return sink_.end(held.ended, held.tick);
+  Sample& sample = held.sample;
+  if (sample.loss == Loss::none) {
+    const auto request = requests_.find(key_of(held.thread, sample));
+    if (request != requests_.end() && request->second.age_ms >= slower_ms_) {
+      sample.labels = with_own_label(sample.labels, request->second);
+    } else {
+      sample.loss = Loss::left_out;
+      sample.stack = empty_stack;
+    }
+    if (request != requests_.end() && --request->second.held == 0) requests_.erase(request);
+  }
+  sink_.add(held.thread, held.tick, sample);
+}
+
+void SlowRequests::finish() {
+  while (!held_.empty()) release();
+}
+
+LabelsId SlowRequests::with_own_label(LabelsId labels, const Request& request) {
+  Labels own = tables_.labels[labels];
+  for (SampleLabel& label : own) {
+    if (label.name == request_label)
+      label.value += fmt::format(", {} ms, began at {}", request.age_ms, time_text(request.begun_ms));
+  }
+  return tables_.labels.intern(own);
+}
+
+std::string SlowRequests::text() const {
+  return fmt::format("{} of {} requests that were seen took {} ms or longer", slow_, seen_, slower_ms_);
+}
+
+}  // namespace luaspy

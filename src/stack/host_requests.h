@@ -1,0 +1,42 @@
+#pragma once
+// --label request, whatever the host is.
+
+#include "stack/nginx_request.h"
+#include "stack/redis_script.h"
+
+namespace luaspy {
+
+class HostRequests {
+ public:
+  // `traces`: HostRequest::trace, too.
+  explicit HostRequests(bool traces) : nginx_(traces) {}
+
+  // In the stop: touches what value() needs.
+  void touch(const Memory& memory, const Located& located) const {
+    nginx_.touch(memory, located);
+    redis_.touch(memory, located);
+  }
+  // After it. No text: the Lua that runs works for nothing that is known. `stopped`: what the stop has read. `live`:
+  // the memory as it is now.
+  HostRequest value(const Joined& joined, const Memory& stopped, const Memory& live) {
+    HostRequest request = nginx_.value(joined, stopped, live);
+    return request.text.empty() ? redis_.value(joined, stopped, live) : request;
+  }
+  bool has_learned() const { return nginx_.has_learned() || redis_.has_learned(); }
+  // No stop may be in touch() meanwhile.
+  void learn() {
+    nginx_.learn();
+    redis_.learn();
+  }
+  // The process has become another program.
+  void forget() {
+    nginx_.forget();
+    redis_.forget();
+  }
+
+ private:
+  NginxRequests nginx_;
+  RedisScripts redis_;
+};
+
+}  // namespace luaspy

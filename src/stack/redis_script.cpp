@@ -1,0 +1,102 @@
+#include "stack/redis_script.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace luaspy {
+namespace {
+
+constexpr std::array<FieldPaths::KeyId, 1> run_context = {0};
+constexpr std::size_t piece = 32;  // bytes that are read at a time: they lie in one page
+
+constexpr Address start_time = 32;  // in a scriptRunCtx: behind three pointers and two ints; of a clock of the server's
+
+// What a scriptRunCtx says, in memory that the caller gives: in the stop, nothing is allocated.
+struct Context {
+  std::array<char, 128> room;
+  std::string_view name;  // without its end if it is longer than the room; "": it cannot be read
+  std::uint64_t begun = 0;
+};
+void read_context(const Memory& memory, Address at, Context& context) {
+  context.begun = memory.get<std::uint64_t>(at + start_time).value_or(0);
+  const Address name = memory.get<Address>(at).value_or(0);
+  if (!plausible_pointer(name, 1)) return;
+  std::size_t size = 0;
+  while (size + piece <= context.room.size()) {
+    const std::span<char> next = std::span(context.room).subspan(size, piece - (name + size) % piece);
+    if (!memory.read(name + size, std::as_writable_bytes(next))) return;
+    const auto end = std::ranges::find(next, '\0');
+    size += static_cast<std::size_t>(end - next.begin());
+    if (end != next.end()) break;
+  }
+  context.name = {context.room.data(), size};
+}
+
+// functions.c, functionsVerifyName; a SHA-1 has no others either.
+bool is_name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+HostRequest request_with(const Memory& memory, Address at) {
+  Context context;
+  read_context(memory, at, context);
+  if (context.name.empty() || !std::ranges::all_of(context.name, is_name_char)) return unknown_request();
+  // It lies on the stack of the server's one thread, at the same place each time.
+  return {.text = std::string(context.name), .identity = {request_id(at, context.begun), 0}};
+}
+
+}  // namespace
+
+std::optional<Value> RedisScripts::context_of(const Memory& memory, Address G) const {
+  const FieldPaths::State* const known = paths_.find(G);
+  if (known == nullptr) return std::nullopt;
+  const std::optional<Value> registry = known->lua->read_value(memory, known->lua->registry_slot(G));
+  return registry ? paths_.follow(memory, *known, *registry, run_context) : std::nullopt;
+}
+
+void RedisScripts::touch(const Memory& memory, const Located& located) const {
+  for (const ActiveState& state : located.active) {
+    const std::optional<Value> context = context_of(memory, state.G);
+    if (!context || context->type != Value::Type::light_userdata) continue;
+    Context read;
+    read_context(memory, context->word, read);
+    return;
+  }
+}
+
+// Whether the registry has the key, and where. Most Luas are no Redis: they are asked at ever longer intervals.
+bool RedisScripts::look_up(const ActiveState& state, const Memory& live) {
+  const bool is_redis = paths_.find(state.G) != nullptr;
+  if (!is_redis && (state.lua->kind() != LuaKind::puc || !std::has_single_bit(++looks_[state.G]))) return false;
+  const std::optional<Value> registry = state.lua->read_value(live, state.lua->registry_slot(state.G));
+  FieldPaths::Lesson& lesson = lessons_[state.G];
+  const bool found = registry && !paths_.learn(live, state, *registry, run_context, lesson).nowhere;
+  if (!found) lessons_.erase(state.G);
+  has_learned_ |= found;
+  return found;
+}
+
+HostRequest RedisScripts::value(const Joined& joined, const Memory& stopped, const Memory& live) {
+  for (const RunningState& running : joined.from.lua.on_thread()) {
+    const ActiveState& state = running.activation;
+    const std::optional<Value> context = context_of(stopped, state.G);
+    if (!context) {
+      if (look_up(state, live) || paths_.find(state.G) != nullptr) return unknown_request();
+    } else if (context->type == Value::Type::light_userdata) {
+      return request_with(stopped, context->word);
+    }
+  }
+  return {};
+}
+
+void RedisScripts::learn() {
+  for (auto& [G, lesson] : lessons_) paths_.keep(G, std::move(lesson));
+  lessons_.clear();
+  has_learned_ = false;
+}
+
+}  // namespace luaspy

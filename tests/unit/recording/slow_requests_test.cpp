@@ -1,0 +1,100 @@
+// Which samples --slower keeps, and what it says of them.
+
+#include "recording/slow_requests.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+namespace luaspy {
+namespace {
+
+constexpr std::int64_t wall_ms = 1'700'000'000'000, ms = 1'000'000;
+
+struct Got : SampleSink {
+  EventTables tables;
+  std::vector<std::string> all;  // "AT LABEL", "AT -" for what is left out, "AT end"
+  void add(ThreadId, const Tick& tick, const Sample& sample) override {
+    const std::string at = std::to_string(tick.at_ns / ms) + ' ';
+    const std::string* const label = tables.labels.find(sample.labels, "request");
+    all.push_back(at + (sample.loss == Loss::left_out ? "-" : label != nullptr ? *label : ""));
+  }
+  void end(int, const Tick& tick) override { all.push_back(std::to_string(tick.at_ns / ms) + " end"); }
+  void add_idle(ThreadId, std::int64_t) override {}
+  void add_waiting(ThreadId, std::int64_t) override {}
+  void add_loss(Loss, std::int64_t) override {}
+};
+
+struct Run {
+  Got got;
+  SlowRequests slow{got, got.tables, 200};
+  const ThreadId thread = got.tables.threads.intern({.tid = 7, .name = "", .process = ""}),
+                 other = got.tables.threads.intern({.tid = 8, .name = "", .pid = 8, .process = ""});
+
+  Run() { slow.begin_at(wall_ms); }
+  void sample(std::int64_t at_ms, std::uint64_t id, const std::string& name, std::int64_t begun_ms = 0,
+              bool of_other = false) {
+    Sample sample;
+    sample.labels = got.tables.labels.intern({{"request", name}});
+    sample.request = {id, begun_ms};
+    slow.add(of_other ? other : thread, {at_ms * ms, ms, 1}, sample);
+  }
+  // Without the time of day, which is that of where the test runs.
+  std::vector<std::string> end() {
+    slow.finish();
+    for (std::string& each : got.all) each = each.substr(0, each.find(", began at"));
+    return got.all;
+  }
+};
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("--slower keeps all samples of a request that was seen late enough, in their order", "[unit]") {
+  Run run;
+  run.sample(10, 1, "a");
+  run.sample(20, 2, "b");
+  run.sample(30, 0, "(no request)");
+  run.sample(150, 2, "b");
+  run.sample(250, 1, "a");
+  run.sample(260, 3, "c");
+  run.slow.end(8, {270 * ms, 0, 0});
+  run.sample(300, 1, "a");
+  CHECK(run.got.all.empty());
+  CHECK(run.end() ==
+        Lines{"10 a, 290 ms", "20 -", "30 -", "150 -", "250 a, 290 ms", "260 -", "270 end", "300 a, 290 ms"});
+  CHECK(run.slow.text() == "1 of 3 requests that were seen took 200 ms or longer");
+}
+
+TEST_CASE("--slower believes a server that says when a request began, if it can be", "[unit]") {
+  Run run;
+  run.sample(10, 1, "waited", wall_ms - 300);
+  run.sample(20, 2, "of tomorrow", wall_ms + 86'400'000);
+  run.sample(30, 3, "of last year", wall_ms - 31'536'000'000);
+  run.sample(40, 4, "young", wall_ms - 100);
+  CHECK(run.end() == Lines{"10 waited, 310 ms", "20 -", "30 -", "40 -"});
+}
+
+TEST_CASE("--slower keeps processes apart, whose requests may lie at the same address", "[unit]") {
+  Run run;
+  run.sample(10, 1, "a");
+  run.sample(220, 1, "b", 0, true);
+  run.sample(230, 1, "b", 0, true);
+  CHECK(run.end() == Lines{"10 -", "220 -", "230 -"});
+  CHECK(run.slow.text() == "0 of 2 requests that were seen took 200 ms or longer");
+}
+
+TEST_CASE("--slower holds a bounded number of samples", "[unit]") {
+  Run run;
+  const auto most = static_cast<std::int64_t>(SlowRequests::most_held);
+  run.sample(0, 1, "early");
+  for (std::int64_t i = 1; i <= most; ++i) run.sample(i, 2, "long");
+  CHECK(run.got.all == Lines{"0 -"});
+  run.sample(most + 1, 1, "early");
+  CHECK(run.got.all.back().starts_with("1 long, "));
+  CHECK(run.end().size() == SlowRequests::most_held + 2);
+  CHECK(run.got.all.back() == std::to_string(most + 1) + " -");
+}
+
+}  // namespace luaspy
