@@ -123,7 +123,7 @@ std::string_view meaning(Loss loss) {
                                                                  "before it could be read",
                                                                  "its memory was gone or made no sense",
                                                                  "so its stack was a mixture",
-                                                                 "--only, --ignore",
+                                                                 "--only, --ignore, --label, --slower",
                                                                  "it had moved there when luaspy came",
                                                                  "the pause was over before all was read"};
   return meanings[static_cast<std::size_t>(loss)];

@@ -10,6 +10,7 @@ something or write its file. What records for long is ended by Ctrl-C, as people
 pressed.
 """
 import concurrent.futures
+import contextlib
 import http.server
 import json
 import os
@@ -47,6 +48,9 @@ while arg[1] == "for ever" or os.clock() < stop do
   for i = 1, 500 do accounts[i] = setmetatable({balance = discount(i)}, Account) end
 end
 """
+
+# A request takes longer than the examples call slow.
+SERVE = "local stop = ngx.now() + 0.3 while ngx.now() < stop do for i = 1, 1e5 do local x = i % 3 end ngx.sleep(0) end ngx.say('done')"
 
 
 def of_markdown(page):
@@ -150,8 +154,20 @@ class Place:
     def start_nginx(self):
         nginx = target(self.targets, NGINX)
         configuration = pathlib.Path(nginx[-1]).read_text().replace("master_process off;", f"master_process on; worker_processes 2; {'user root;' if os.geteuid() == 0 else ''}")
+        configuration = configuration.replace('require("host-nginx").serve()', SERVE)
         (self.folder / "nginx.conf").write_text(configuration)
         self.start([*nginx[:-1], str(self.folder / "nginx.conf"), "-p", str(self.folder)])
+        threading.Thread(target=self.ask_nginx, daemon=True).start()
+
+    def ask_nginx(self):
+        """For as long as it answers."""
+        with contextlib.suppress(OSError):
+            while True:
+                with socket.socket(socket.AF_UNIX) as connection:
+                    connection.connect(str(self.folder / "socket"))
+                    connection.sendall(b"GET /cart HTTP/1.0\r\n\r\n")
+                    while connection.recv(4096):
+                        pass
 
     def start_redis(self):
         self.start([*target(self.targets, REDIS), "--port", "0", "--unixsocket", "redis", "--dir", str(self.folder), "--save", "", "--appendonly", "no"], "ready to accept")

@@ -225,9 +225,9 @@ TEST_CASE("wrong usage", "[commands]") {
   check_usage({"heap", "--diff"}, "--diff needs snapshots (luaspy heap --help)");
   check_usage({"completion"}, "say which shell: bash, zsh or fish (luaspy completion --help)");
   check_usage({"dump", "--json=5", "--pid", self}, "--json takes no value (luaspy dump --help)");
-  check_usage(
-      {"record", "--label", "corotine", "--pid", self},
-      "--label: corotine is not one of: coroutine, request, NAME=EXPR. Did you mean coroutine? (luaspy record --help)");
+  check_usage({"record", "--label", "corotine", "--pid", self},
+              "--label: corotine is not one of: request, trace, coroutine, plugin, NAME=EXPR. Did you mean coroutine? "
+              "(luaspy record --help)");
   check_usage({"report", "--diff", "a.luaspy", "b.luaspy", "--by", "coroutine"},
               "--diff compares by samples, time or run, not by coroutine");
   check_usage({"record", "--nonsense", "--pid", self}, "luaspy record has no option --nonsense (luaspy record --help)");
