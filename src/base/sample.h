@@ -175,6 +175,7 @@ struct Attributes {
 struct RequestIdentity {
   std::uint64_t id = 0;       // 0: the sample was for none, or it is not known for which
   std::int64_t begun_ms = 0;  // when the server says that it has begun, since 1970; 0: not known
+  bool is_part = false;       // the label names a part of it: a subrequest
 };
 
 struct Sample : Attributes {

@@ -48,7 +48,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->option_text("NAME[=EXPR]");
   CLI::Option* const slower = record
                                   .add_option("--slower", options.slower,
-                                              "Only requests that took so long (200ms), each with a label of its own")
+                                              "Only requests that took so long (200ms); the label slow says which")
                                   ->transform(seconds(0.001, 1e6))
                                   ->option_text("SECONDS")
                                   ->excludes(record.get_option("--every"));
@@ -68,6 +68,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->option_text("PERCENT")
       ->needs(alloc);
   slower->excludes(alloc);
+  alloc->option_text(" ");
   CLI::Option* const idle = record.add_flag(
       "--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
   add_all_threads(record, options.shape)->needs(idle)->option_text(" ");

@@ -21,7 +21,7 @@ namespace {
 
 // Numbers of tracks of states do not overlap with those of threads: they are larger than any thread
 // id (proc(5): pid_max is at most 2^22).
-constexpr int first_state_track = 1 << 23, first_coroutine_track = 1 << 24;
+constexpr int first_state_track = 1 << 23, first_coroutine_track = 1 << 24, first_request_track = 1 << 25;
 
 std::string_view state_name(const Profile::Situation& situation) {
   switch (situation.state) {
@@ -66,6 +66,7 @@ class Writer {
       states(thread, pid, first_state_track + of.tid);
     }
     for (std::size_t at = 0; at < profile_.tracks.size(); ++at) coroutine(at);
+    requests();
     for (std::size_t state = 0; state < profile_.heaps.states().size(); ++state) heap(state);
     for (const Mark* const each : in_order(profile_.marks)) mark(*each);
     out_ << "]}\n";
@@ -148,6 +149,38 @@ class Writer {
     Slices slices(*this, pid, tid);
     for (const SuspendedTrack::Wait& wait : of.waits) slices.add(wait.stack, wait.start_ns, wait.end_ns, true);
     slices.close(0);
+  }
+
+  // Each slow request has a track: what it worked at, and when it did not.
+  void requests() {
+    constexpr int most = 1 << 12;
+    struct Request {
+      int pid = 0;
+      std::vector<Timeline::Run> runs;  // in the order of time: they are of one thread
+    };
+    std::map<std::string, Request> all;
+    for (std::size_t thread = 0; thread < profile_.threads().size(); ++thread) {
+      profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
+        const std::string* const which = profile_.labels().find(profile_.situations()[run.situation].labels,
+                                                                slow_label);
+        if (which == nullptr) return;
+        Request& request = all[*which];
+        request.pid = process_of(profile_, profile_.threads()[thread]);
+        request.runs.push_back(run);
+      });
+    }
+    int tid = first_request_track;
+    for (const auto& [name, request] : all) {
+      if (tid == first_request_track + most) return;
+      track(request.pid, tid, name, 2 * profile_.threads().size() + profile_.tracks.size());
+      slice('B', request.pid, tid, request.runs.front().start_ns,
+            fmt::format("\"cat\":\"request\",\"name\":{}", json_text(name)));
+      Slices slices(*this, request.pid, tid);
+      for (const Timeline::Run& run : request.runs)
+        slices.add(profile_.situations()[run.situation].stack, run.start_ns, run.end_ns);
+      slices.close(0);
+      slice('E', request.pid, tid++, request.runs.back().end_ns);
+    }
   }
 
   void states(std::size_t thread, int pid, int tid) {

@@ -63,7 +63,21 @@ class Tables {
     if (added) outer_.push_back(outer), frame_.push_back(frame);
     return place->second;
   }
+  // The number of a set of labels; 0 is the empty one.
+  std::uint32_t labels(const Labels& labels) {
+    Numbers texts;
+    for (const SampleLabel& label : labels) texts.push_back(string(label.name)), texts.push_back(string(label.value));
+    const auto [place, added] = label_index_.emplace(texts, static_cast<std::uint32_t>(labels_.size()));
+    if (added) labels_.push_back(std::move(texts));
+    return place->second;
+  }
   void write(std::ostream& out) const {
+    if (labels_.size() > 1) {
+      out << "\"labels\":[";
+      for (std::size_t i = 0; i < labels_.size(); ++i)
+        out << fmt::format("{}[{}]", i == 0 ? "" : ",", fmt::join(labels_[i], ","));
+      out << "],\n";
+    }
     out << fmt::format("\"frames\":{{\"kind\":[{}],\n\"text\":[{}],\n", fmt::join(kinds_, ","), fmt::join(texts_, ","));
     out << fmt::format("\"part\":[{}],\n", fmt::join(parts_, ","));
     out << fmt::format("\"at\":[{}],\n\"file\":[{}],\n", fmt::join(ats_, ","), fmt::join(files_, ","));
@@ -83,6 +97,8 @@ class Tables {
   Numbers kinds_, parts_, texts_, ats_, files_, was_, outer_{0}, frame_{0};
   std::vector<int> lines_, currents_;
   std::unordered_map<std::uint64_t, std::uint32_t> node_index_;
+  std::vector<Numbers> labels_{{}};  // by turns a name and a value: strings
+  std::map<Numbers, std::uint32_t> label_index_{{{}, 0}};
 };
 
 // Writes one profile into the page.
@@ -91,10 +107,14 @@ class Set {
   Set(const Profile& profile, Tables& tables)
       : profile_(profile), tables_(tables), nodes_(profile.stacks().nodes().size()) {
     for (const Frame& frame : profile.frames()) frames_.add(tables.frame(frame));
-    for (const Profile::Situation& situation : profile.situations())
+    constexpr unsigned states = 3;  // Sample::State
+    for (const Profile::Situation& situation : profile.situations()) {
+      const unsigned state = states * static_cast<unsigned>(situation.vm_state) +
+                             static_cast<unsigned>(situation.state);
+      const std::uint32_t labels = tables.labels(profile.labels()[situation.labels]);
       situations_.push_back(
-          fmt::format("{},{}", node_of(situation.stack),
-                      3 * static_cast<unsigned>(situation.vm_state) + static_cast<unsigned>(situation.state)));
+          fmt::format("{},{}", node_of(situation.stack), std::uint64_t{states * vm_state_count} * labels + state));
+    }
   }
 
   // For time only: the weight of a run is its duration.

@@ -12,9 +12,10 @@
 //   sets          the profile; in a comparison there are two, before and after. Each has
 //                 label, target, facts (pairs of texts) and threads:
 //     tid, name, process ("" if there is only one), start (µs since the recording began), and
-//     runs        five numbers each, in the order of time: node, 3 * state + Sample::State,
-//                 samples, their weight, µs without a sample before them. In a comparison, and
-//                 in units other than time, they have no order, and the last number is 0.
+//     runs        five numbers each, in the order of time: node, state, samples, their weight, µs without a sample
+//     before them. The state is Sample::State, 3 * that of the VM and
+//                 27 (3 times so many as the VM has) * the number of the labels. In a comparison, and in units
+//                 other than time, they have no order, and the last number is 0.
 //     heaps       of Lua, in a profile of time: each has a name, and points: six numbers each, in the
 //                 order of time: start (µs since the recording began), end, and then bytes: the last,
 //                 how much the least is below it and the most above it; 8 * collections up to here (at
@@ -34,7 +35,8 @@
 //                 unknown; negative: the nearest one known); part: which part of the program it
 //                 is (Frame::Part). Frames with the same text are of the same function. In a
 //                 comparison also was: the text of the function before, a string by number (0: the same).
-//   nodes         columns: outer, frame. Stacks are a tree: a node is the node `outer`, which has a
+//   labels        sets of them: by turns the name and the value, strings by number. The first is empty. Left out: no
+//   other nodes         columns: outer, frame. Stacks are a tree: a node is the node `outer`, which has a
 //                 smaller number, plus a frame. 0 is the empty stack.
 //   sources       of Lua files, if the recording has them: file (a string by number), text, and
 //                 changed: whether it was written after the process had started

@@ -352,8 +352,8 @@ Result<LabelChoice> labels_of(const std::vector<std::string>& labels) {
       continue;
     }
     // What --by or another label is called.
-    static const std::set<std::string_view> taken = {coroutine_label, request_label, plugin_label,
-                                                     "samples",       "time",        "run"};
+    static const std::set<std::string_view> taken = {request_label, slow_label, trace_label, coroutine_label,
+                                                     plugin_label,  "samples",  "time",      "run"};
     const auto has_name = [&](const LabelExpression& each) { return each.name == expression->name; };
     if (taken.contains(expression->name) || std::ranges::any_of(choice.expressions, has_name))
       return Error{Cause::usage, fmt::format("--label {}: there is another one of this name.", label)};

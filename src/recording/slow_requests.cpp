@@ -52,6 +52,11 @@ void SlowRequests::add(ThreadId thread, const Tick& tick, const Sample& sample) 
     request.age_ms = std::max(request.age_ms, now_ms - request.begun_ms);
     if (!was_slow && request.age_ms >= slower_ms_) ++slow_;
     ++request.held;
+    const std::string* const name = tables_.labels.find(sample.labels, request_label);
+    if (name != nullptr && !request.has_name && (request.name.empty() || !sample.request.is_part)) {
+      request.name = *name;
+      request.has_name = !sample.request.is_part;
+    }
   }
   held_.push_back({tick, thread, sample});
   if (held_.size() > most_held) release();
@@ -68,7 +73,7 @@ void SlowRequests::release() {
   if (sample.loss == Loss::none) {
     const auto request = requests_.find(key_of(held.thread, sample));
     if (request != requests_.end() && request->second.age_ms >= slower_ms_) {
-      sample.labels = with_own_label(sample.labels, request->second);
+      sample.labels = with_slow_label(sample.labels, request->second);
     } else {
       sample.loss = Loss::left_out;
       sample.stack = empty_stack;
@@ -82,16 +87,15 @@ void SlowRequests::finish() {
   while (!held_.empty()) release();
 }
 
-LabelsId SlowRequests::with_own_label(LabelsId labels, const Request& request) {
-  Labels own = tables_.labels[labels];
-  for (SampleLabel& label : own) {
-    if (label.name == request_label)
-      label.value += fmt::format(", {} ms, began at {}", request.age_ms, time_text(request.begun_ms));
-  }
-  return tables_.labels.intern(own);
+LabelsId SlowRequests::with_slow_label(LabelsId labels, const Request& request) {
+  Labels all = tables_.labels[labels];
+  all.push_back({std::string(slow_label),
+                 fmt::format("{}, {} ms, began at {}", request.name, request.age_ms, time_text(request.begun_ms))});
+  return tables_.labels.intern(all);
 }
 
 std::string SlowRequests::text() const {
+  if (seen_ == 0) return "no request was seen: --slower knows those of nginx and OpenResty, and scripts of Redis";
   return fmt::format("{} of {} requests that were seen took {} ms or longer", slow_, seen_, slower_ms_);
 }
 

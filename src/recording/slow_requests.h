@@ -1,7 +1,7 @@
 #pragma once
 // record --slower: of the samples, only those of requests that took long. Whether one did is known when it is seen
-// late enough, so samples wait for it, all of them in their order, and the sink gets them then. Each such request gets
-// a label of its own.
+// late enough, so samples wait for it, all of them in their order, and the sink gets them then. slow_label says which
+// request it was.
 
 #include <cstdint>
 #include <deque>
@@ -23,7 +23,7 @@ class SlowRequests : public SampleSink {
 
   // When nothing more comes: hands over what waits.
   void finish();
-  // "2 of 130 requests seen took 200 ms or longer".
+  // "2 of 130 requests that were seen took 200 ms or longer".
   std::string text() const;
 
   // The time of the recording begins, so many milliseconds after 1970.
@@ -48,6 +48,8 @@ class SlowRequests : public SampleSink {
     int ended = 0;  // 0: it is a sample. Else: this process has ended.
   };
   struct Request {
+    std::string name{};         // what its label says
+    bool has_name = false;      // it is not that of a part of it
     std::int64_t begun_ms = 0;  // since 1970
     std::int64_t age_ms = 0;    // when it was seen last
     std::size_t held = 0;       // samples of it that wait
@@ -55,7 +57,7 @@ class SlowRequests : public SampleSink {
   // The same address may be in several processes. 0: it was for none.
   std::uint64_t key_of(ThreadId thread, const Sample& sample) const;
   void release();
-  LabelsId with_own_label(LabelsId labels, const Request& request);
+  LabelsId with_slow_label(LabelsId labels, const Request& request);
 
   SampleSink& sink_;
   EventTables& tables_;

@@ -103,7 +103,26 @@ NginxRequests::Places NginxRequests::find_places(const Memory& memory, Address r
     if (!places.headers && is_list_of_headers(memory, request + offset)) places.headers = offset;
     if (is_request_line(memory, request + offset)) places.request_line = offset;
   }
+  if (!places.request_line) return {};
+  // Of a request that is no subrequest of another, it is the request itself. Versions differ in `schema`.
+  for (std::uint32_t i = 0; i < 4 && !places.main; ++i) {
+    const auto offset = static_cast<std::uint32_t>(*places.request_line + http_protocol + str_size +
+                                                   i * sizeof(Address));
+    if (memory.get<Address>(request + offset) == request) places.main = offset;
+  }
   return places;
+}
+
+// A subrequest is a part of the request that the client has sent.
+RequestIdentity NginxRequests::identity_of(const Memory& memory, Address request) const {
+  Address main = places_.main ? memory.get<Address>(request + *places_.main).value_or(0) : request;
+  if (!plausible_pointer(main) || memory.get<std::uint32_t>(main) != signature) main = request;
+  constexpr std::uint64_t ms_per_s = 1000, year_3000 = 32'503'680'000;
+  const auto words = memory.get<std::array<std::uint64_t, 2>>(main + *places_.request_line - start);
+  if (!words) return {};
+  const auto [sec, ms] = *words;
+  const std::int64_t begun_ms = sec < year_3000 && ms < ms_per_s ? static_cast<std::int64_t>(sec * ms_per_s + ms) : 0;
+  return {request_id(main, static_cast<std::uint64_t>(begun_ms)), begun_ms, main != request};
 }
 
 void NginxRequests::read_texts(const Memory& memory, Address request, Texts& texts) const {
@@ -111,9 +130,7 @@ void NginxRequests::read_texts(const Memory& memory, Address request, Texts& tex
   const bool is_readable = texts.method.read(memory, line + method_name) && texts.path.read(memory, line + uri);
   const auto length = memory.get<std::uint64_t>(line);
   texts.is_made_up = is_readable && length == 0U && texts.path.length() == 0;
-  constexpr std::uint64_t ms_per_s = 1000, year_3000 = 32'503'680'000;
-  const auto [sec, ms] = memory.get<std::array<std::uint64_t, 2>>(line - start).value_or(std::array{0UL, 0UL});
-  if (sec < year_3000 && ms < ms_per_s) texts.begun_ms = static_cast<std::int64_t>(sec * ms_per_s + ms);
+  texts.identity = identity_of(memory, request);
   texts.has_headers = traces_ && places_.headers && read_traceparent(memory, request, texts.traceparent);
 }
 
@@ -144,13 +161,12 @@ bool NginxRequests::read_traceparent(const Memory& memory, Address request, Text
   return false;
 }
 
-HostRequest NginxRequests::request_with(const Texts& texts, Address request) {
+HostRequest NginxRequests::request_with(const Texts& texts) {
   if (texts.is_made_up) return {.text = std::string(no_request)};
   if (!is_method(texts.method.bytes()) || !texts.path.bytes().starts_with('/')) return unknown_request();
   std::string text(texts.method.bytes());
   text.append(" ").append(texts.path.bytes());
-  return {printable(text, longest_text),
-          {request_id(request, static_cast<std::uint64_t>(texts.begun_ms)), texts.begun_ms},
+  return {printable(text, longest_text), texts.identity,
           std::string(texts.has_headers ? ids_of(texts.traceparent.bytes()) : unknown_value)};
 }
 
@@ -182,14 +198,16 @@ HostRequest NginxRequests::value(const Joined& joined, const Memory& stopped, co
     const bool is_new = !has_exdata_.contains(state.G);  // then the stop has not read it
     const Address request = request_of(is_new ? live : stopped, state.L);
     if (request == 0) continue;
-    if (!places_.request_line || (traces_ && !places_.headers)) {
+    constexpr int most_tries = 1000;  // each reads what a request has
+    if (lacks_places() && tries_ < most_tries) {
+      ++tries_;
       new_places_ = find_places(live, request);
-      has_learned_ |= new_places_ != places_ && new_places_.request_line;
+      has_learned_ |= new_places_.request_line && new_places_ != places_;
     }
     if (is_new || !places_.request_line) return unknown_request();
     Texts texts;
     read_texts(stopped, request, texts);
-    return request_with(texts, request);
+    return request_with(texts);
   }
   return {};
 }
@@ -200,6 +218,7 @@ void NginxRequests::learn() {
   has_exdata_.merge(new_has_exdata_);
   if (!places_.request_line) places_.request_line = new_places_.request_line;
   if (!places_.headers) places_.headers = new_places_.headers;
+  if (!places_.main) places_.main = new_places_.main;
   new_has_exdata_.clear();
   has_learned_ = false;
 }

@@ -4,7 +4,7 @@
 // LuaJIT; ngx_http_lua_util.h, ngx_http_lua_set_req). Where that has what is asked for is found by what it says, since
 // servers are stripped and the struct differs from version to version (ngx_http_request.h: headers_in, which begins
 // with a list of all headers; start_sec, start_msec, method, http_version, request_line, uri, args, exten,
-// unparsed_uri, method_name, http_protocol, one behind the other).
+// unparsed_uri, method_name, http_protocol, schema, out, main, one behind the other).
 
 #include <array>
 #include <optional>
@@ -55,14 +55,14 @@ class NginxRequests {
   };
   // Where an ngx_http_request_t has them: bytes from its begin. The same for all.
   struct Places {
-    std::optional<std::uint32_t> request_line{}, headers{};
+    std::optional<std::uint32_t> request_line{}, headers{}, main{};
     bool operator==(const Places&) const = default;
   };
   struct Texts {
     bool is_made_up = false;  // the request has none
     Text method, path, traceparent;
-    bool has_headers = false;   // all that may have it could be read
-    std::int64_t begun_ms = 0;  // since 1970
+    bool has_headers = false;  // all that may have it could be read
+    RequestIdentity identity{};
   };
   static Address request_of(const Memory& memory, Address L);
   static bool is_request_line(const Memory& memory, Address place);
@@ -70,12 +70,15 @@ class NginxRequests {
   static Places find_places(const Memory& memory, Address request);
   void read_texts(const Memory& memory, Address request, Texts& texts) const;  // in the stop: touches them
   bool read_traceparent(const Memory& memory, Address request, Text& text) const;
-  static HostRequest request_with(const Texts& texts, Address request);
+  RequestIdentity identity_of(const Memory& memory, Address request) const;
+  bool lacks_places() const { return !places_.request_line || !places_.main || (traces_ && !places_.headers); }
+  static HostRequest request_with(const Texts& texts);
   bool may_have_requests(const ActiveState& state, const Memory& live);
 
   bool traces_;
   std::unordered_map<Address, bool> has_exdata_, new_has_exdata_;  // by global_State
   Places places_, new_places_;
+  int tries_ = 0;  // to find places
   bool has_learned_ = false;
 };
 

@@ -46,7 +46,7 @@ HostRequest request_with(const Memory& memory, Address at) {
   read_context(memory, at, context);
   if (context.name.empty() || !std::ranges::all_of(context.name, is_name_char)) return unknown_request();
   // It lies on the stack of the server's one thread, at the same place each time.
-  return {.text = std::string(context.name), .identity = {request_id(at, context.begun), 0}};
+  return {.text = std::string(context.name), .identity = {.id = request_id(at, context.begun)}};
 }
 
 }  // namespace
@@ -70,7 +70,9 @@ void RedisScripts::touch(const Memory& memory, const Located& located) const {
 
 // Whether the registry has the key, and where. Most Luas are no Redis: they are asked at ever longer intervals.
 bool RedisScripts::look_up(const ActiveState& state, const Memory& live) {
+  constexpr std::size_t most_states = 1 << 10;  // a program may make them without end
   const bool is_redis = paths_.find(state.G) != nullptr;
+  if (looks_.size() > most_states) looks_.clear();
   if (!is_redis && (state.lua->kind() != LuaKind::puc || !std::has_single_bit(++looks_[state.G]))) return false;
   const std::optional<Value> registry = state.lua->read_value(live, state.lua->registry_slot(state.G));
   FieldPaths::Lesson& lesson = lessons_[state.G];

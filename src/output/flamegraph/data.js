@@ -2,7 +2,7 @@
 
 // By Frame::Kind, and those of a heap (HeapPageTree::Kind).
 const kinds = ["lua", "c", "native", "marker", "kernel", "table", "string", "function", "userdata", "coroutine", "joined"];
-const runWidth = 5;   // numbers of a run: node, 3 * state of the VM + state of the thread (0 runs, 1 asleep, 2 waiting for a CPU), samples, weight, µs without a sample before it
+const runWidth = 5;   // numbers of a run: node, state, samples, weight, µs without a sample before it; the state: that of the thread (0 runs, 1 asleep, 2 waiting for a CPU) + 3 * (that of the VM + so many as the VM has * labels)
 
 // Control characters, and those that change the direction of text, could make a name look like another one.
 function visible(text) {
@@ -36,8 +36,15 @@ function load(json) {
     lines: json.lines === true, mode: json.mode, nothing: json.nothing,
     sources: new Map((json.sources ?? []).map(({file, text, changed}) => [strings[file], {text, changed}])),
     outer: Int32Array.from(json.nodes.outer), frame: Int32Array.from(json.nodes.frame),
+    labels: (json.labels ?? [[]]).map((set) => set.flatMap((name, i) => (i % 2 ? [] : [labelText(strings[name], strings[set[i + 1]])]))),
+    wanted: null,   // by labels: whether runs with these count; null: all do
   };
 }
+
+const labelText = (name, value) => `${name}=${value}`;
+
+// Only runs with this label count from now on; "": all.
+function wantLabel(data, label) { data.wanted = label === "" ? null : data.labels.map((set) => set.includes(label)); }
 
 // The sum of one of the numbers of all runs.
 function wholeOf(set, number) {
@@ -85,18 +92,20 @@ function childrenOf(outer) {
 
 const zeroColumns = (data, length) => Array.from({length: data.columns.count}, () => new Float64Array(length));
 
-// Visits the thread's runs that are in `range` (µs from, to; null: all): see(node, state, samples, weight, from, to). Of a run that is partly in it, those
-// samples count whose ticks, at their ends, are.
-function eachRun(data, thread, range, see) {
-  const {runs} = thread;
+// Visits the thread's runs that are in `range` (µs from, to; null: all) and are `wanted`: see(node, state, samples, weight, from, to, labels). Of a run that
+// is partly in it, those samples count whose ticks, at their ends, are.
+function eachRun(data, thread, range, see, wanted = data.wanted) {
+  const {runs} = thread, all = 3 * (data.states.length - 2);
   let end = thread.start;
   for (let i = 0; i < runs.length; i += runWidth) {
-    const samples = runs[i + 2], weight = runs[i + 3] * thread.charged, length = runs[i + 3], begin = end + runs[i + 4], state = runs[i + 1];
+    const samples = runs[i + 2], weight = runs[i + 3] * thread.charged, length = runs[i + 3], begin = end + runs[i + 4];
+    const state = runs[i + 1] % all, labels = Math.floor(runs[i + 1] / all);
     if (data.inOrder) end = begin + length;
+    if (wanted && !wanted[labels]) continue;
     const of = state % 3 ? data.states.length - 3 + state % 3 : state / 3;
-    if (!range) { see(runs[i], of, samples, weight, begin, end); continue; }
+    if (!range) { see(runs[i], of, samples, weight, begin, end, labels); continue; }
     const part = partOf(begin, end, samples, range);
-    if (part.to > part.from || part.samples > 0) see(runs[i], of, part.samples, samples > 0 ? weight * part.samples / samples : 0, part.from, part.to);
+    if (part.to > part.from || part.samples > 0) see(runs[i], of, part.samples, samples > 0 ? weight * part.samples / samples : 0, part.from, part.to, labels);
   }
 }
 
@@ -126,6 +135,20 @@ function countedOf(data, thread, range) {
   let sum = 0;
   eachRun(data, thread, range, (_, state, samples, weight) => { sum += data.columns.counted === data.columns.samples ? samples : weight; });
   return sum;
+}
+
+// What was counted with each label, whatever is wanted: name, and its values, the largest first.
+function countLabels(data) {
+  const counts = data.labels.map(() => 0), names = new Map();
+  for (const thread of data.sets[data.sets.length - 1].threads)
+    eachRun(data, thread, null, (_, state, samples, weight, from, to, labels) => { counts[labels] += data.columns.counted === data.columns.samples ? samples : weight; }, null);
+  data.labels.forEach((set, i) => set.forEach((label) => {
+    const name = label.slice(0, label.indexOf("="));
+    if (!names.has(name)) names.set(name, new Map());
+    names.get(name).set(label, (names.get(name).get(label) ?? 0) + counts[i]);
+  }));
+  const all = counts.reduce((a, b) => a + b, 0);
+  return {all, names: [...names].map(([name, values]) => ({name, values: [...values].sort((a, b) => b[1] - a[1])}))};
 }
 
 // Visits the tree from the root; `see` returns whether to visit the node's children, after which `leave` is called.

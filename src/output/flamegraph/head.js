@@ -40,7 +40,16 @@ function fillChoices(data) {
   byId("source-open").hidden = data.sources.size === 0;
   byId("weighed").hidden = data.columns.counted === data.columns.samples || data.heap !== null;
   byId("weighed").textContent = `Here samples count by the ${data.unit} that they stand for.`;
+  fillLabels(data);
   showFacts(false);
+}
+
+function fillLabels(data) {
+  const most = 200, {all, names} = countLabels(data);   // values of a name that can be chosen
+  byId("label-field").hidden = names.length === 0 || data.comparison !== null;
+  const option = (value, textContent) => element("option", {value, textContent});
+  byId("label").replaceChildren(option("", "any"), ...names.map(({name, values}) => element("optgroup", {label: name},
+    ...values.slice(0, most).map(([label, amount]) => option(label, `${label.slice(name.length + 1)}: ${percent(amount, all)}`)))));
 }
 
 // They are there on demand: first of all there is the graph.
@@ -68,12 +77,13 @@ function fillApplied(page) {
     return element("li", {}, element("span", {textContent: text, title: text}), button);
   };
   const chips = state.edits.map((edit) => chip(editTexts[edit.how](data.frames.name[edit.fn], data.words.calls), {edits: state.edits.filter((other) => other !== edit)}));
+  if (state.label !== "") chips.unshift(chip(`only ${state.label}`, {label: ""}));
   if (state.range) chips.unshift(chip(rangeText(...state.range), {range: null}));
   list.replaceChildren(...chips);
   list.hidden = chips.length === 0;
   if (chips.length === 0) return;
   const tree = page.whole, shown = tree.total[data.columns.counted][0], back = element("button", {type: "button", textContent: "Take all back"});
-  back.addEventListener("click", () => page.set({edits: [], range: null}));
+  back.addEventListener("click", () => page.set({edits: [], range: null, label: ""}));
   list.append(element("li", {className: "rest"}, element("span", {textContent: columnText(data, data.columns.counted, shown)}), ...(chips.length > 1 ? [back] : [])));
 }
 
@@ -98,7 +108,7 @@ function fillCrumbs(page) {
 function fillControls(page) {
   const {state} = page;
   for (const button of document.querySelectorAll("[data-view]")) button.setAttribute("aria-pressed", button.dataset.view === state.view);
-  for (const name of ["thread", "mode", "colour", "width"]) byId(name).value = state[name];
+  for (const name of ["thread", "label", "mode", "colour", "width"]) byId(name).value = state[name];
   for (const name of ["flip", "fold", "lines"]) byId(name).setAttribute("aria-pressed", state[name]);
   byId("search").value = state.query;
   byId("source-open").setAttribute("aria-pressed", state.source);

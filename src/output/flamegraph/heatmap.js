@@ -36,7 +36,7 @@ class Heatmap {
     byId("heat-open").setAttribute("aria-expanded", state.heat);
     if (!state.heat) return;
     this.width = byId("heat-note").clientWidth;
-    const most = Math.max(1, Math.floor((this.width - heatMargin) / leastHeatColumn)), key = JSON.stringify([state.thread, state.edits, state.mode, most]);
+    const most = Math.max(1, Math.floor((this.width - heatMargin) / leastHeatColumn)), key = JSON.stringify([state.thread, state.label, state.edits, state.mode, most]);
     page.timing ??= timesOf(data);
     if (key !== this.countedFor) this.counts = countHeat(data, page.shapedFor(page.shape), page.threads ?? page.threadOrder, page.timing.end, most), this.countedFor = key;
     this.cursor = Math.min(this.cursor, this.counts.awake.length - 1);

@@ -16,7 +16,7 @@ function writeHash(page) {
 
 function writeHashNow(page) {
   const {state, chart, layout, zoomed} = page, words = new URLSearchParams();
-  const usual = {view: "left", thread: "all", colour: page.data.comparison ? "change" : "kind", flip: false, width: "after", query: "", mode: page.data.mode, fold: true, lines: page.data.lines, source: false, heat: false};
+  const usual = {view: "left", thread: "all", label: "", colour: page.data.comparison ? "change" : "kind", flip: false, width: "after", query: "", mode: page.data.mode, fold: true, lines: page.data.lines, source: false, heat: false};
   for (const [name, value] of Object.entries(usual)) if (state[name] !== value) words.set(name, state[name]);
   if (state.edits.length > 0) words.set("edits", state.edits.map(({how, fn}) => `${how}.${fn}`).join("_"));
   if (state.range) words.set("range", state.range.join("_"));
@@ -36,6 +36,7 @@ function readHash(page) {
   const choose = (name, allowed) => { if (allowed.includes(words.get(name))) state[name] = words.get(name); };
   choose("view", ["left", "table", "bottom", ...(data.inOrder ? ["time"] : [])]);
   choose("thread", ["all", ...(data.comparison ? [] : page.now.threads.map((_, i) => String(i)))]);
+  choose("label", data.labels.flat());
   choose("colour", colours());
   choose("width", ["after", "before"]);
   if (data.mode !== "native") choose("mode", Object.keys(modeTexts));
@@ -153,7 +154,7 @@ const keys = {
 function listen(page) {
   const canvas = byId("canvas"), search = byId("search");
   for (const button of document.querySelectorAll("[data-view]")) button.addEventListener("click", () => page.set({view: button.dataset.view}));
-  for (const id of ["thread", "mode", "colour", "width"]) byId(id).addEventListener("change", (event) => page.set({[id]: event.target.value}));
+  for (const id of ["thread", "label", "mode", "colour", "width"]) byId(id).addEventListener("change", (event) => page.set({[id]: event.target.value}));
   for (const name of ["flip", "fold", "lines"]) byId(name).addEventListener("click", () => page.set({[name]: !page.state[name]}));
   byId("source-open").addEventListener("click", () => page.set({source: !page.state.source}));
   byId("heat-open").addEventListener("click", () => switchHeat(page));

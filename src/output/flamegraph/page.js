@@ -6,7 +6,7 @@ class Page {
   constructor(data) {
     this.data = data;
     this.state = {
-      view: "left", thread: "all", colour: data.comparison ? "change" : "kind", flip: false, width: "after", query: "", fn: -1,
+      view: "left", thread: "all", label: "", colour: data.comparison ? "change" : "kind", flip: false, width: "after", query: "", fn: -1,
       mode: data.mode, fold: true, lines: data.lines, edits: [], range: null, source: false, heat: false, cls: -1,
     };
     this.shapes = new Map(), this.trees = new Map();
@@ -44,7 +44,7 @@ class Page {
   get lineTree() { return this.treeOf(this.state.thread, {lines: true, fold: false}).tree; }
   get treeKey() { return this.keyOf(this.state.thread, this.shape); }
 
-  keyOf(...parts) { return JSON.stringify([...parts, this.state.mode, this.state.edits, this.state.range]); }
+  keyOf(...parts) { return JSON.stringify([...parts, this.state.mode, this.state.edits, this.state.range, this.state.label]); }
 
   // The last few are kept.
   kept(known, key, make) {
@@ -96,6 +96,7 @@ class Page {
   render() {
     const {state, data} = this, drawn = this.keyOf(state.view, state.thread, state.flip, state.width, this.shape, state.view === "table" ? state.fn : 0);
     showLines(data.frames, state.lines);
+    wantLabel(data, state.label);
     this.tree = this.treeOf(state.thread, this.shape).tree;
     this.all = this.widthOf(this.whole)[0];
     this.threadOrder = fillThreads(data, this.now, state.range);
@@ -166,7 +167,7 @@ class Page {
     if (this.tabled !== sums) this.table.show(this.tree, sums, this.all), this.tabled = sums, this.related = null;
     if (state.fn < 0 || !sums.outermost[state.fn]?.length) state.fn = this.table.shown[0] ?? -1;
     this.table.mark(state.fn);
-    const key = JSON.stringify([state.fn, state.thread, state.width]);
+    const key = JSON.stringify([state.fn, state.thread, state.label, state.width]);
     if (this.related === key) return;
     this.related = key;
     this.drawn = null;
@@ -196,7 +197,7 @@ class Page {
     if ("lines" in change && this.state.fn >= 0) change.fn = this.data.frames.fn[this.state.fn];
     Object.assign(this.state, change);
     this.render();
-    if (["thread", "range", "edits", "lines", "mode"].some((name) => name in change)) this.search();
+    if (["thread", "label", "range", "edits", "lines", "mode"].some((name) => name in change)) this.search();
   }
   relate(frame) {
     if (frame < 0) return;

@@ -157,7 +157,7 @@ function timesOf(data) {
   let last = 0;
   const run = data.sets[0].threads.map((thread) => {
     let runs = 0, sum = 0;
-    eachRun(data, thread, null, (node, state, samples, weight, from, to) => { ++runs, sum += to - from, last = Math.max(last, to); });
+    eachRun(data, thread, null, (node, state, samples, weight, from, to) => { ++runs, sum += to - from, last = Math.max(last, to); }, null);
     return runs === 0 ? Infinity : sum / runs;
   });
   return {end: last, run};
@@ -170,7 +170,7 @@ function gapsOf(data, index, end) {
   eachRun(data, data.sets[0].threads[index], null, (node, state, samples, weight, from, to) => {
     if (from > last) gaps.push(last, from);
     last = Math.max(last, to);
-  });
+  }, null);
   if (end > last) gaps.push(last, end);
   return Float64Array.from(gaps);
 }

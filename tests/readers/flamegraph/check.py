@@ -96,6 +96,45 @@ def check_functions(page, function):
         equal(selector, found, {name or nobody: f"{n} · {percent(n, total[function])}" for name, n in counts.items()})
 
 
+def check_labels(page):
+    """30 + 10 samples of one request, 50 of another, 10 of none."""
+    equal("names of labels", page.script("return all('#label optgroup').map(e => e.label)"), ["request", "user"])
+    equal("their values", page.texts("#label option"), ["any", "GET /list: 50.0 %", "GET /<b>cart</b>: 40.0 %", "a=b: 40.0 %"])
+    main, query = "main chunk (server.lua)", "query (server.lua:2)"
+    page.choose("label", "request=GET /<b>cart</b>")
+    page.settle()
+    equal("what is applied", page.texts("#applied li span"), ["only request=GET /<b>cart</b>", "40 samples"])
+    for path, expected in (((main,), "total 100.0 %, 40 samples"), ((main, "render (server.lua:1)"), "total 75.0 %, 30 samples")):
+        left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+        page.pointer(left + width * 0.4, top + ROW * (len(path) + 0.5))
+        contains("the box", page.text("#detail"), f"{path[-1]}: ")
+        contains("with the label", page.text("#detail"), expected)
+    contains("colours of it alone", page.text("#legend"), "compiler75.0 %")
+    page.keys("body", "2")
+    page.settle()
+    left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+    page.pointer(left + width * 0.15, top + 22 + ROW * 1.5)
+    contains("in the order of time", page.text("#detail"), "40 samples, 400 ms, from 0")
+    page.pointer(left + width * 0.6, top + 22 + ROW * 1.5)
+    equal("another request is no gap", "has no sample" in page.text("#tip"), False)
+    page.keys("body", "1")
+    page.script("document.querySelector('#applied button').click()")
+    equal("taken back", (page.script("return label.value"), page.script("return applied.hidden")), ("", True))
+    page.choose("label", "request=GET /list")
+    page.script("await until(() => location.hash.includes('list'))")
+    page.open(page.script("return location.hash"))
+    page.settle()
+    page.point((main,))
+    contains("by its address", page.text("#detail"), "total 100.0 %, 50 samples")
+    equal("the choice", page.script("return label.value"), "request=GET /list")
+    page.choose("label", "user=a=b")
+    page.settle()
+    contains("a value with =", page.text("#applied"), "40 samples")
+    page.open("#label=request=nothing")
+    page.point((main,))
+    contains("no such label", page.text("#detail"), "total 100.0 %, 100 samples")
+
+
 def check_views(page, pictures):
     page.keys("body", "2")
     equal("view", page.script("return document.querySelector('[data-view=time]').getAttribute('aria-pressed')"), "true")
@@ -636,8 +675,13 @@ def check(args):
         page = Page(browser, work, "full")
         check_room(page)
         page.keys("#search", "work")   # which also shows a share
-        equal("hidden tools", page.script("return all('.tools > *').filter(e => !e.offsetHeight).map(e => e.id)"), ["width-field"])
+        equal("hidden tools", page.script("return all('.tools > *').filter(e => !e.offsetHeight).map(e => e.id)"), ["label-field", "width-field"])
         check_room(page)
+        page.quiet()
+        page = Page(browser, work, "labelled")
+        check_labels(page)
+        check_room(page)
+        page.quiet()
         page.quiet()
         page = Page(browser, work, "parts")
         check_modes(page)

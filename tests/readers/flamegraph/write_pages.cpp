@@ -34,6 +34,7 @@ class Writing {
   void add(StackId stack, VmState state, std::int64_t weight = 10'000'000) {
     Sample facts;
     facts.vm_state = state;
+    facts.labels = profile.labels().intern(labels);
     profile.add(thread_, {at_ns_ += 10'000'000, weight}, facts, stack);
     profile.about.duration_ns = at_ns_;
   }
@@ -41,6 +42,7 @@ class Writing {
   void pass(std::int64_t ns) { profile.about.duration_ns = at_ns_ += ns; }
 
   Profile profile;
+  Labels labels;  // of the samples from here on
 
  private:
   std::uint32_t thread_ = 0;
@@ -115,6 +117,21 @@ Profile busy() {
   const Frame main = lua("main chunk", "busy.lua", 0), first = lua("first", "busy.lua", 1),
               second = lua("second", "busy.lua", 2);
   for (int i = 0; i < 6000; ++i) writing.add({main, (i % 4 == 0) == (i < 3000) ? second : first}, 1);
+  return std::move(writing.profile);
+}
+
+// Two requests with texts that no page may take for markup, and what is for none.
+Profile labelled() {
+  Writing writing("server.lua");
+  const Frame main = lua("main chunk", "server.lua", 0), render = lua("render", "server.lua", 1),
+              query = lua("query", "server.lua", 2);
+  writing.labels = {{"request", "GET /<b>cart</b>"}, {"user", "a=b"}};
+  writing.add({main, render}, 30, VmState::machine_code);
+  writing.add({main, query}, 10);
+  writing.labels = {{"request", "GET /list"}};
+  writing.add({main, query}, 50);
+  writing.labels = {};
+  writing.add({main}, 10);
   return std::move(writing.profile);
 }
 
@@ -289,6 +306,7 @@ int main(int count, char** arguments) {
   write("deep", deep());
   write("busy", busy());
   write("heaps", heaps());
+  write("labelled", labelled());
   write("hours", hours());
   write("parts", parts());
   write("gaps", gaps());

@@ -16,7 +16,7 @@ struct Got : SampleSink {
   std::vector<std::string> all;  // "AT LABEL", "AT -" for what is left out, "AT end"
   void add(ThreadId, const Tick& tick, const Sample& sample) override {
     const std::string at = std::to_string(tick.at_ns / ms) + ' ';
-    const std::string* const label = tables.labels.find(sample.labels, "request");
+    const std::string* const label = tables.labels.find(sample.labels, "slow");
     all.push_back(at + (sample.loss == Loss::left_out ? "-" : label != nullptr ? *label : ""));
   }
   void end(int, const Tick& tick) override { all.push_back(std::to_string(tick.at_ns / ms) + " end"); }
@@ -33,10 +33,10 @@ struct Run {
 
   Run() { slow.begin_at(wall_ms); }
   void sample(std::int64_t at_ms, std::uint64_t id, const std::string& name, std::int64_t begun_ms = 0,
-              bool of_other = false) {
+              bool of_other = false, bool is_part = false) {
     Sample sample;
     sample.labels = got.tables.labels.intern({{"request", name}});
-    sample.request = {id, begun_ms};
+    sample.request = {id, begun_ms, is_part};
     slow.add(of_other ? other : thread, {at_ms * ms, ms, 1}, sample);
   }
   // Without the time of day, which is that of where the test runs.
@@ -74,6 +74,15 @@ TEST_CASE("--slower believes a server that says when a request began, if it can 
   run.sample(30, 3, "of last year", wall_ms - 31'536'000'000);
   run.sample(40, 4, "young", wall_ms - 100);
   CHECK(run.end() == Lines{"10 waited, 310 ms", "20 -", "30 -", "40 -"});
+}
+
+TEST_CASE("--slower calls a request by its own name, not by that of a part of it", "[unit]") {
+  Run run;
+  run.sample(10, 1, "sub", 0, false, true);
+  run.sample(20, 1, "main");
+  run.sample(250, 1, "sub", 0, false, true);
+  run.sample(260, 2, "other sub", wall_ms, false, true);
+  CHECK(run.end() == Lines{"10 main, 240 ms", "20 main, 240 ms", "250 main, 240 ms", "260 other sub, 260 ms"});
 }
 
 TEST_CASE("--slower keeps processes apart, whose requests may lie at the same address", "[unit]") {

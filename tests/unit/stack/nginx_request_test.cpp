@@ -161,6 +161,27 @@ TEST_CASE("nginx: a request is told from another one of the same address", "[uni
   CHECK(looks.whole_look(request).identity.begun_ms == 0);
 }
 
+TEST_CASE("nginx: a subrequest is a part of the request that has made it", "[unit]") {
+  Looks looks(112);
+  Server& server = looks.server;
+  const Address main = server.request("GET /main HTTP/1.1", "/main", "GET"),
+                sub = server.request("GET /main HTTP/1.1", "/sub", "GET"),
+                place = Server::texts + 16 * 7 + 24;  // behind `schema` and `out`
+  for (const Address each : {main, sub}) server.put(each + place, main);
+  server.put(main + Server::texts - 32, std::uint64_t{1'700'000'000});
+  server.put(main + Server::texts - 24, std::uint64_t{1});
+  (void)looks.look(sub);  // which does not tell where a request has it
+  const RequestIdentity before = looks.whole_look(sub).identity;
+  CHECK_FALSE(before.is_part);
+  const RequestIdentity own = looks.whole_look(main).identity;
+  CHECK_FALSE(own.is_part);
+  const HostRequest part = looks.whole_look(sub);
+  CHECK(part.text == "GET /sub");
+  CHECK(part.identity.is_part);
+  CHECK(part.identity.id == own.id);
+  CHECK(part.identity.begun_ms == 1'700'000'000'001);
+}
+
 TEST_CASE("nginx: what is no request is not taken for one", "[unit]") {
   Looks looks(112);
   Server& server = looks.server;
