@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/hex.h"
 #include "output/json_text.h"
 #include "output/protobuf.h"
 
