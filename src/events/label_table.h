@@ -1,6 +1,7 @@
 #pragma once
 // What samples are labelled with: names and their values, each set of them kept once.
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -28,16 +29,25 @@ inline constexpr std::string_view request_label = "request", slow_label = "slow"
 
 class LabelTable {
  public:
-  static constexpr std::size_t most = 1 << 14;  // sets; the values of further ones are other_values
+  // Sets, without and with a label that each request has another value of: further ones have other_values, of the
+  // latter that label only.
+  static constexpr std::size_t most = 1 << 14, most_of_requests = 1 << 13;
 
   LabelsId intern(const Labels& labels) {
     if (labels.empty()) return no_labels;
     if (const auto known = index_.find(labels); known != index_.end()) return known->second;
-    if (sets_.size() < most) return add(labels);
+    const bool of_request = std::ranges::any_of(labels, is_of_request);
+    if (of_request ? of_requests_ < most_of_requests : sets_.size() - of_requests_ < most) {
+      if (of_request) ++of_requests_;
+      return add(labels);
+    }
     Labels others = labels;
-    for (SampleLabel& label : others) label.value = other_values;
+    for (SampleLabel& label : others) {
+      if (!of_request || is_of_request(label)) label.value = other_values;
+    }
+    if (of_request) return intern(others);
     if (const auto known = index_.find(others); known != index_.end()) return known->second;
-    return sets_.size() < most + most_names ? add(others) : no_labels;
+    return sets_.size() - of_requests_ < most + most_names ? add(others) : no_labels;
   }
   const Labels& operator[](LabelsId id) const { return sets_[id]; }
   // nullptr: it has no label of this name.
@@ -53,10 +63,14 @@ class LabelTable {
 
  private:
   static constexpr std::size_t most_names = 256;  // sets of them: a file may say anything
+  static bool is_of_request(const SampleLabel& label) {
+    return (label.name == trace_label || label.name == slow_label) && label.value != other_values;
+  }
   LabelsId add(const Labels& labels) { return index_[labels] = sets_.add(labels); }
 
   ById<LabelsId, Labels> sets_{1};  // by LabelsId; no_labels: the empty set
   std::map<Labels, LabelsId> index_;
+  std::size_t of_requests_ = 0;  // sets
 };
 
 }  // namespace luaspy

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/hex.h"
 #include "base/protobuf_fields.h"
 #include "base/text.h"
+#include "events/span.h"
 #include "input/foreign_stacks.h"
 #include "input/frame_text.h"
 #include "input/raw_fields.h"
@@ -72,16 +72,13 @@ struct OtlpAttribute {
   std::string key, value;
 };
 
-// What trace_label says of a link; "": it is none.
-std::string span_of(std::string_view link) {
-  constexpr std::size_t trace_size = 16, span_size = 8;
-  std::string_view trace, span;
+std::optional<Span> span_in(std::string_view link) {
+  std::string trace, span;
   each_field(link, [&](const Field& field) {
     if (field.number == 1) trace = field.bytes;
     if (field.number == 2) span = field.bytes;
   });
-  if (trace.size() != trace_size || span.size() != span_size) return {};
-  return hex_digits(trace) + '-' + hex_digits(span);
+  return span_of(std::move(trace), std::move(span));
 }
 
 // KeyValue of common.proto, and Attribute of the dictionary, whose key is a string's number in field 1 already.
@@ -265,8 +262,8 @@ class OtlpReader::State {
       const OtlpAttribute& attribute = attribute_at(index);
       labels.add(attribute.key, attribute.value);
     }
-    if (const std::string span = span_of(OtlpTables::at(tables_.links, link)); !span.empty())
-      labels.add(std::string(trace_label), span);
+    const std::optional<Span> span = link != 0 ? span_in(OtlpTables::at(tables_.links, link)) : std::nullopt;
+    if (span) labels.add(trace_label, text_of(*span));
     Sample sample;
     static_cast<Attributes&>(sample) = labels.attributes;
     sample.labels = part_.tables().labels.intern(labels.labels);

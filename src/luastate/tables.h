@@ -1,6 +1,7 @@
 #pragma once
 // Where a table has its entries.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -32,11 +33,12 @@ struct TableParts {
 // returns false. False if they cannot all be read: then those that could be read were visited.
 template <typename Visit>
 bool visit_elements(const Memory& memory, Address first, std::size_t size, std::uint64_t count, Visit visit) {
-  std::uint64_t piece = 128;
-  std::vector<std::byte> bytes;
+  std::array<std::byte, 4096> room;  // in a stop, nothing is allocated
+  std::uint64_t piece = room.size() / size;
+  if (piece == 0) return false;
   for (std::uint64_t done = 0; done < count;) {
     const std::uint64_t some = std::min(piece, count - done);
-    bytes.resize(some * size);
+    const std::span<std::byte> bytes = std::span(room).first(some * size);
     if (!memory.read(first + done * size, bytes)) {
       if (some == 1) return false;
       piece = some / 2;

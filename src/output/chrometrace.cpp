@@ -154,32 +154,27 @@ class Writer {
   // Each slow request has a track: what it worked at, and when it did not.
   void requests() {
     constexpr int most = 1 << 12;
-    struct Request {
-      int pid = 0;
-      std::vector<Timeline::Run> runs;  // in the order of time: they are of one thread
-    };
-    std::map<std::string, Request> all;
+    std::map<std::pair<int, std::string>, std::vector<Timeline::Run>> all;  // by process and what it is called
     for (std::size_t thread = 0; thread < profile_.threads().size(); ++thread) {
       profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
-        const std::string* const which = profile_.labels().find(profile_.situations()[run.situation].labels,
-                                                                slow_label);
-        if (which == nullptr) return;
-        Request& request = all[*which];
-        request.pid = process_of(profile_, profile_.threads()[thread]);
-        request.runs.push_back(run);
+        const LabelsId labels = profile_.situations()[run.situation].labels;
+        const std::string* const which = profile_.labels().find(labels, slow_label);
+        if (which == nullptr || *which == other_values) return;
+        all[{process_of(profile_, profile_.threads()[thread]), *which}].push_back(run);
       });
     }
     int tid = first_request_track;
-    for (const auto& [name, request] : all) {
+    for (auto& [of, runs] : all) {
       if (tid == first_request_track + most) return;
-      track(request.pid, tid, name, 2 * profile_.threads().size() + profile_.tracks.size());
-      slice('B', request.pid, tid, request.runs.front().start_ns,
-            fmt::format("\"cat\":\"request\",\"name\":{}", json_text(name)));
-      Slices slices(*this, request.pid, tid);
-      for (const Timeline::Run& run : request.runs)
+      const auto& [pid, name] = of;
+      std::ranges::sort(runs, {}, &Timeline::Run::start_ns);
+      track(pid, tid, name, 2 * profile_.threads().size() + profile_.tracks.size());
+      slice('B', pid, tid, runs.front().start_ns, fmt::format("\"cat\":\"request\",\"name\":{}", json_text(name)));
+      Slices slices(*this, pid, tid);
+      for (const Timeline::Run& run : runs)
         slices.add(profile_.situations()[run.situation].stack, run.start_ns, run.end_ns);
       slices.close(0);
-      slice('E', request.pid, tid++, request.runs.back().end_ns);
+      slice('E', pid, tid++, runs.back().end_ns);
     }
   }
 

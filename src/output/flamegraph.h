@@ -35,8 +35,9 @@
 //                 unknown; negative: the nearest one known); part: which part of the program it
 //                 is (Frame::Part). Frames with the same text are of the same function. In a
 //                 comparison also was: the text of the function before, a string by number (0: the same).
-//   labels        sets of them: by turns the name and the value, strings by number. The first is empty. Left out: no
-//   other nodes         columns: outer, frame. Stacks are a tree: a node is the node `outer`, which has a
+//   labels        sets of them: by turns the name and the value, strings by number. The first is
+//                 empty. Left out: no sample has labels
+//   nodes         columns: outer, frame. Stacks are a tree: a node is the node `outer`, which has a
 //                 smaller number, plus a frame. 0 is the empty stack.
 //   sources       of Lua files, if the recording has them: file (a string by number), text, and
 //                 changed: whether it was written after the process had started

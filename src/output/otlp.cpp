@@ -5,9 +5,9 @@
 #include <optional>
 #include <tuple>
 
-#include "base/hex.h"
 #include "base/text.h"
 #include "base/word_hash.h"
+#include "events/span.h"
 #include "output/otlp_wire.h"
 #include "profile/function_table.h"
 #include "profile/recorded.h"
@@ -59,13 +59,9 @@ std::string profile_id(const Metadata& about, int pid, const otlp::Profile& prof
   return id;
 }
 
-constexpr std::size_t trace_digits = 32, span_digits = 16;
-
-// Whether it is what trace_label says, and not "(unknown)" or another's label of this name.
-bool is_span(const SampleLabel& label) {
-  const std::string_view value = label.value;
-  return label.name == trace_label && value.size() == trace_digits + 1 + span_digits && value[trace_digits] == '-' &&
-         bytes_of_hex(value.substr(0, trace_digits)) && bytes_of_hex(value.substr(trace_digits + 1));
+// nullopt: it is "(unknown)", or another's label of this name.
+std::optional<Span> span_in(const SampleLabel& label) {
+  return label.name == trace_label ? span_of_text(label.value) : std::nullopt;
 }
 
 }  // namespace
@@ -109,13 +105,10 @@ std::int32_t OtlpBuilder::attribute(std::string_view key, std::string_view value
   return place->second;
 }
 
-// `span`: a label that is_span().
-std::int32_t OtlpBuilder::link(std::string_view span) {
+std::int32_t OtlpBuilder::link(const Span& span) {
   std::vector<otlp::Link>& all = message_.dictionary.links;
-  const auto [place, added] = links_.emplace(std::string(span), static_cast<std::int32_t>(all.size()));
-  if (added)
-    all.push_back(
-        {bytes_of_hex(span.substr(0, trace_digits)).value(), bytes_of_hex(span.substr(trace_digits + 1)).value()});
+  const auto [place, added] = links_.emplace(span.trace + span.id, static_cast<std::int32_t>(all.size()));
+  if (added) all.push_back({span.trace, span.id});
   return place->second;
 }
 
@@ -277,7 +270,7 @@ class OtlpBuilder::Source {
                                      its_.attribute("luaspy.vm_state", name(situation.vm_state))};
     if (situation.state != Sample::State::running) all.push_back(its_.attribute("luaspy.state", name(situation.state)));
     for (const SampleLabel& each : profile_.labels()[situation.labels]) {
-      if (!is_span(each)) all.push_back(its_.attribute(each.name, each.value));
+      if (!span_in(each)) all.push_back(its_.attribute(each.name, each.value));
     }
     if (options_.threads) all.push_back(its_.attribute("thread.id", std::to_string(thread.tid)));
     return all;
@@ -285,7 +278,7 @@ class OtlpBuilder::Source {
 
   std::int32_t link_of(const Profile::ThreadSituation& of) {
     for (const SampleLabel& each : profile_.labels()[profile_.situations()[of.situation].labels]) {
-      if (is_span(each)) return its_.link(each.value);
+      if (const std::optional<Span> span = span_in(each)) return its_.link(*span);
     }
     return 0;
   }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "events/span.h"
 #include "output/otlp_message.h"
 #include "output/write_options.h"
 
@@ -35,7 +36,7 @@ class OtlpBuilder {
   std::int32_t string(std::string_view text);
   std::int32_t mapping(std::string_view file);
   std::int32_t attribute(std::string_view key, std::string_view value);
-  std::int32_t link(std::string_view span);
+  std::int32_t link(const Span& span);
   otlp::ValueType value_type(std::string_view type, std::string_view unit);
 
   otlp::Message message_;

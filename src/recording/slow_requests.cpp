@@ -24,8 +24,9 @@ std::string time_text(std::int64_t wall_ms) {
 }  // namespace
 
 void SlowRequests::begin(system::Clock::time_point start) {
-  begin_at(std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-               .count());
+  using std::chrono::milliseconds;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  begin_at(std::chrono::duration_cast<milliseconds>(now + (start - system::Clock::now())).count());
   sink_.begin(start);
 }
 
@@ -58,11 +59,15 @@ void SlowRequests::add(ThreadId thread, const Tick& tick, const Sample& sample) 
       request.has_name = !sample.request.is_part;
     }
   }
-  held_.push_back({tick, thread, sample});
-  if (held_.size() > most_held) release();
+  hold({tick, thread, sample});
 }
 
-void SlowRequests::end(int pid, const Tick& tick) { held_.push_back({tick, {}, {}, pid}); }
+void SlowRequests::end(int pid, const Tick& tick) { hold({tick, {}, {}, pid}); }
+
+void SlowRequests::hold(Held held) {
+  held_.push_back(std::move(held));
+  if (held_.size() > most_held) release();
+}
 
 // The one that waits longest.
 void SlowRequests::release() {
@@ -78,19 +83,25 @@ void SlowRequests::release() {
       sample.loss = Loss::left_out;
       sample.stack = empty_stack;
     }
-    if (request != requests_.end() && --request->second.held == 0) requests_.erase(request);
+    // Of a slow one, more may come, which is the same one.
+    constexpr std::size_t most_slow = 1 << 14;
+    const bool is_over = request != requests_.end() && --request->second.held == 0;
+    if (is_over && (request->second.value.empty() || requests_.size() > most_slow)) requests_.erase(request);
   }
   sink_.add(held.thread, held.tick, sample);
 }
 
 void SlowRequests::finish() {
+  has_ended_ = true;
   while (!held_.empty()) release();
 }
 
-LabelsId SlowRequests::with_slow_label(LabelsId labels, const Request& request) {
+LabelsId SlowRequests::with_slow_label(LabelsId labels, Request& request) {
+  if (request.value.empty())
+    request.value = fmt::format("{}, {}{} ms, began at {}", request.name, has_ended_ ? "" : "over ", request.age_ms,
+                                time_text(request.begun_ms));
   Labels all = tables_.labels[labels];
-  all.push_back({std::string(slow_label),
-                 fmt::format("{}, {} ms, began at {}", request.name, request.age_ms, time_text(request.begun_ms))});
+  all.push_back({std::string(slow_label), request.value});
   return tables_.labels.intern(all);
 }
 

@@ -50,21 +50,24 @@ class SlowRequests : public SampleSink {
   struct Request {
     std::string name{};         // what its label says
     bool has_name = false;      // it is not that of a part of it
+    std::string value{};        // of slow_label: made once
     std::int64_t begun_ms = 0;  // since 1970
     std::int64_t age_ms = 0;    // when it was seen last
     std::size_t held = 0;       // samples of it that wait
   };
   // The same address may be in several processes. 0: it was for none.
   std::uint64_t key_of(ThreadId thread, const Sample& sample) const;
+  void hold(Held held);
   void release();
-  LabelsId with_slow_label(LabelsId labels, const Request& request);
+  LabelsId with_slow_label(LabelsId labels, Request& request);
 
   SampleSink& sink_;
   EventTables& tables_;
   const std::int64_t slower_ms_;
   std::int64_t begin_ms_ = 0;
   std::deque<Held> held_;
-  std::unordered_map<std::uint64_t, Request> requests_;  // by key_of(): those with samples that wait
+  bool has_ended_ = false;                               // nothing more comes
+  std::unordered_map<std::uint64_t, Request> requests_;  // by key_of(): those with samples that wait, and slow ones
   std::int64_t seen_ = 0, slow_ = 0;
 };
 

@@ -18,8 +18,6 @@ struct HostRequest {
   std::string trace{};         // the caller's span, as trace_label has it; "": it has told none
 };
 
-inline HostRequest unknown_request() { return {std::string(unknown_value), {}, std::string(unknown_value)}; }
-
 // RequestIdentity::id of what the server keeps there, and knows to have begun then: the same memory serves another
 // request later.
 inline std::uint64_t request_id(Address at, std::uint64_t begun) {

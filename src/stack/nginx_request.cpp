@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "events/span.h"
 
 namespace luaspy {
 namespace {
@@ -35,7 +36,6 @@ struct List {
   std::uint64_t element_size = 0, most = 0;  // of a part
   Address pool = 0;
 };
-constexpr Address first_part = offsetof(List, part);
 // ngx_hash.h, ngx_table_elt_t: a hash, key, value, the key in small letters; since 1.23 the next one of its name.
 constexpr std::array<std::uint64_t, 2> header_sizes = {48, 56};
 constexpr Address header_key = 8, header_value = header_key + str_size;
@@ -49,14 +49,11 @@ bool is_method(std::string_view text) {
 }
 
 // "00-TRACE-SPAN-FLAGS": 32, 16 and 2 digits. Returns "TRACE-SPAN"; "" if it is none.
-std::string_view ids_of(std::string_view traceparent) {
-  constexpr std::size_t version = 3, trace = 32, span = 16, size = version + trace + 1 + span + 3;
-  if (traceparent.size() < size || !traceparent.starts_with("00-") || traceparent[version + trace] != '-') return {};
-  const std::string_view ids = traceparent.substr(version, trace + 1 + span);
-  const auto is_id = [](std::string_view id) {
-    return id.find_first_not_of("0123456789abcdef") == id.npos && id.find_first_not_of('0') != id.npos;
-  };
-  return is_id(ids.substr(0, trace)) && is_id(ids.substr(trace + 1)) ? ids : std::string_view();
+std::string_view span_in(std::string_view traceparent) {
+  constexpr std::string_view version = "00-", flags = "-01";
+  if (traceparent.size() <= version.size() + flags.size() || !traceparent.starts_with(version)) return {};
+  const std::string_view text = traceparent.substr(version.size(), traceparent.size() - version.size() - flags.size());
+  return traceparent[version.size() + text.size()] == '-' && span_of_text(text) ? text : std::string_view();
 }
 
 }  // namespace
@@ -89,12 +86,13 @@ bool NginxRequests::is_request_line(const Memory& memory, Address place) {
   return method.bytes() == first_word && path.bytes().starts_with('/') && protocol.bytes().starts_with("HTTP/");
 }
 
-// headers_in is the first list of a request. That the last part is the first one is true of most: of less than 20.
+// headers_in is the first list of a request. That of a subrequest is a copy, which points to a part of its parent's.
 bool NginxRequests::is_list_of_headers(const Memory& memory, Address place) {
   const auto list = memory.get<List>(place);
-  return list && list->last == place + first_part && list->part.next == 0 && list->most == headers_of_a_part &&
-         list->part.count <= list->most && std::ranges::find(header_sizes, list->element_size) != header_sizes.end() &&
-         plausible_pointer(list->part.elements) && plausible_pointer(list->pool);
+  return list && list->most == headers_of_a_part && list->part.count <= list->most &&
+         std::ranges::find(header_sizes, list->element_size) != header_sizes.end() &&
+         plausible_pointer(list->part.elements) && plausible_pointer(list->last) && plausible_pointer(list->pool) &&
+         (list->part.next == 0 || plausible_pointer(list->part.next));
 }
 
 NginxRequests::Places NginxRequests::find_places(const Memory& memory, Address request) {
@@ -161,13 +159,18 @@ bool NginxRequests::read_traceparent(const Memory& memory, Address request, Text
   return false;
 }
 
-HostRequest NginxRequests::request_with(const Texts& texts) {
+HostRequest NginxRequests::unknown_request() const {
+  return {std::string(unknown_value), {}, std::string(traces_ ? unknown_value : "")};
+}
+
+HostRequest NginxRequests::request_with(const Texts& texts) const {
   if (texts.is_made_up) return {.text = std::string(no_request)};
   if (!is_method(texts.method.bytes()) || !texts.path.bytes().starts_with('/')) return unknown_request();
   std::string text(texts.method.bytes());
   text.append(" ").append(texts.path.bytes());
-  return {printable(text, longest_text), texts.identity,
-          std::string(texts.has_headers ? ids_of(texts.traceparent.bytes()) : unknown_value)};
+  HostRequest result = {printable(text, longest_text), texts.identity};
+  if (traces_) result.trace = texts.has_headers ? span_in(texts.traceparent.bytes()) : unknown_value;
+  return result;
 }
 
 void NginxRequests::touch(const Memory& memory, const Located& located) const {

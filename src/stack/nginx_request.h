@@ -72,7 +72,8 @@ class NginxRequests {
   bool read_traceparent(const Memory& memory, Address request, Text& text) const;
   RequestIdentity identity_of(const Memory& memory, Address request) const;
   bool lacks_places() const { return !places_.request_line || !places_.main || (traces_ && !places_.headers); }
-  static HostRequest request_with(const Texts& texts);
+  HostRequest unknown_request() const;
+  HostRequest request_with(const Texts& texts) const;
   bool may_have_requests(const ActiveState& state, const Memory& live);
 
   bool traces_;

@@ -44,7 +44,8 @@ bool is_name_char(char c) {
 HostRequest request_with(const Memory& memory, Address at) {
   Context context;
   read_context(memory, at, context);
-  if (context.name.empty() || !std::ranges::all_of(context.name, is_name_char)) return unknown_request();
+  if (context.name.empty() || !std::ranges::all_of(context.name, is_name_char))
+    return {.text = std::string(unknown_value)};
   // It lies on the stack of the server's one thread, at the same place each time.
   return {.text = std::string(context.name), .identity = {.id = request_id(at, context.begun)}};
 }
@@ -76,7 +77,9 @@ bool RedisScripts::look_up(const ActiveState& state, const Memory& live) {
   if (!is_redis && (state.lua->kind() != LuaKind::puc || !std::has_single_bit(++looks_[state.G]))) return false;
   const std::optional<Value> registry = state.lua->read_value(live, state.lua->registry_slot(state.G));
   FieldPaths::Lesson& lesson = lessons_[state.G];
-  const bool found = registry && !paths_.learn(live, state, *registry, run_context, lesson).nowhere;
+  const FieldPaths::Learned learned = registry ? paths_.learn(live, state, *registry, run_context, lesson)
+                                               : FieldPaths::Learned{.nowhere = true};
+  const bool found = learned.something && !learned.nowhere;
   if (!found) lessons_.erase(state.G);
   has_learned_ |= found;
   return found;
@@ -86,11 +89,10 @@ HostRequest RedisScripts::value(const Joined& joined, const Memory& stopped, con
   for (const RunningState& running : joined.from.lua.on_thread()) {
     const ActiveState& state = running.activation;
     const std::optional<Value> context = context_of(stopped, state.G);
-    if (!context) {
-      if (look_up(state, live) || paths_.find(state.G) != nullptr) return unknown_request();
-    } else if (context->type == Value::Type::light_userdata) {
-      return request_with(stopped, context->word);
-    }
+    if (context && context->type == Value::Type::light_userdata) return request_with(stopped, context->word);
+    // What was not found, or is nil: the key may have moved since it was learned.
+    if (look_up(state, live) || (!context && paths_.find(state.G) != nullptr))
+      return {.text = std::string(unknown_value)};
   }
   return {};
 }

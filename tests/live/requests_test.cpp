@@ -184,6 +184,7 @@ TEST_CASE("nginx: only requests that took long, each with its samples", "[live][
   REQUIRE(recorded.status == 0);
   CHECK(recorded.err.find(" took 200 ms or longer") != std::string::npos);
   CHECK(recorded.err.find("left out as asked") != std::string::npos);
+  CHECK(values_in(file, "trace").of.empty());  // nobody has asked for it
   const Values values = values_in(file, "slow");
   std::map<std::string, double> seen, samples;
   for (const auto& [value, count] : values.of) {

@@ -41,7 +41,8 @@ function load(json) {
   };
 }
 
-const labelText = (name, value) => `${name}=${value}`;
+// No text has a line break (visible()).
+const labelText = (name, value) => `${name}\n${value}`, shownLabel = (label) => label.replace("\n", "=");
 
 // Only runs with this label count from now on; "": all.
 function wantLabel(data, label) { data.wanted = label === "" ? null : data.labels.map((set) => set.includes(label)); }
@@ -143,7 +144,7 @@ function countLabels(data) {
   for (const thread of data.sets[data.sets.length - 1].threads)
     eachRun(data, thread, null, (_, state, samples, weight, from, to, labels) => { counts[labels] += data.columns.counted === data.columns.samples ? samples : weight; }, null);
   data.labels.forEach((set, i) => set.forEach((label) => {
-    const name = label.slice(0, label.indexOf("="));
+    const name = label.slice(0, label.indexOf("\n"));
     if (!names.has(name)) names.set(name, new Map());
     names.get(name).set(label, (names.get(name).get(label) ?? 0) + counts[i]);
   }));

@@ -49,7 +49,8 @@ function fillLabels(data) {
   byId("label-field").hidden = names.length === 0 || data.comparison !== null;
   const option = (value, textContent) => element("option", {value, textContent});
   byId("label").replaceChildren(option("", "any"), ...names.map(({name, values}) => element("optgroup", {label: name},
-    ...values.slice(0, most).map(([label, amount]) => option(label, `${label.slice(name.length + 1)}: ${percent(amount, all)}`)))));
+    ...values.slice(0, most).map(([label, amount]) => option(label, `${label.slice(name.length + 1)}: ${percent(amount, all)}`)),
+    ...(values.length > most ? [element("option", {disabled: true, textContent: `${count(values.length - most)} more, of less: luaspy report --label`})] : []))));
 }
 
 // They are there on demand: first of all there is the graph.
@@ -77,7 +78,7 @@ function fillApplied(page) {
     return element("li", {}, element("span", {textContent: text, title: text}), button);
   };
   const chips = state.edits.map((edit) => chip(editTexts[edit.how](data.frames.name[edit.fn], data.words.calls), {edits: state.edits.filter((other) => other !== edit)}));
-  if (state.label !== "") chips.unshift(chip(`only ${state.label}`, {label: ""}));
+  if (state.label !== "") chips.unshift(chip(`only ${shownLabel(state.label)}`, {label: ""}));
   if (state.range) chips.unshift(chip(rangeText(...state.range), {range: null}));
   list.replaceChildren(...chips);
   list.hidden = chips.length === 0;

@@ -36,7 +36,7 @@ function readHash(page) {
   const choose = (name, allowed) => { if (allowed.includes(words.get(name))) state[name] = words.get(name); };
   choose("view", ["left", "table", "bottom", ...(data.inOrder ? ["time"] : [])]);
   choose("thread", ["all", ...(data.comparison ? [] : page.now.threads.map((_, i) => String(i)))]);
-  choose("label", data.labels.flat());
+  choose("label", data.comparison ? [] : data.labels.flat());
   choose("colour", colours());
   choose("width", ["after", "before"]);
   if (data.mode !== "native") choose("mode", Object.keys(modeTexts));

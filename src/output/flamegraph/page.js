@@ -167,7 +167,7 @@ class Page {
     if (this.tabled !== sums) this.table.show(this.tree, sums, this.all), this.tabled = sums, this.related = null;
     if (state.fn < 0 || !sums.outermost[state.fn]?.length) state.fn = this.table.shown[0] ?? -1;
     this.table.mark(state.fn);
-    const key = JSON.stringify([state.fn, state.thread, state.label, state.width]);
+    const key = JSON.stringify([state.fn, state.thread, state.width]);
     if (this.related === key) return;
     this.related = key;
     this.drawn = null;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
+#include "events/span.h"
 #include "input/raw_reader.h"
 #include "output/raw.h"
 #include "profile/profile_builder.h"
@@ -108,6 +109,34 @@ TEST_CASE("pprof and OTLP carry labels", "[unit]") {
     CAPTURE(format);
     CHECK(Labelled::of(foreign::profile_of(foreign::written(format, profile))) == labelled.expected);
   }
+}
+
+TEST_CASE("labels of which each request has another value fill no table for others", "[unit]") {
+  LabelTable labels;
+  const auto with = [&](const std::string& user, const std::string& trace) {
+    return labels.intern({{"user", user}, {std::string(trace_label), trace}});
+  };
+  for (int i = 0; i < 20'000; ++i) (void)with("a", std::to_string(i));
+  const LabelsId late = with("b", "x");
+  CHECK(*labels.find(late, "user") == "b");
+  CHECK(*labels.find(late, trace_label) == other_values);
+  CHECK(with("b", "y") == late);
+  CHECK(*labels.find(with("a", "5"), trace_label) == "5");
+  for (int i = 0; i < 20'000; ++i) (void)with(std::to_string(i), std::to_string(i));
+  CHECK(labels.size() <= LabelTable::most + LabelTable::most_of_requests + 257);
+}
+
+TEST_CASE("the text of a span is read as it is written, and nothing else is one", "[unit]") {
+  const std::string text = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
+  const std::optional<Span> span = span_of_text(text);
+  REQUIRE(span);
+  CHECK(text_of(*span) == text);
+  for (const char* const wrong :
+       {"", "-", "4bf92f3577b34da6a3ce929d0e0e4736", "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b",
+        "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7",
+        "00000000000000000000000000000000-00f067aa0ba902b7", "4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000",
+        "(unknown)"})
+    CHECK_FALSE(span_of_text(wrong));
 }
 
 TEST_CASE("OTLP links a sample to the span that its label names", "[unit]") {

@@ -101,9 +101,14 @@ TEST_CASE("--slower holds a bounded number of samples", "[unit]") {
   for (std::int64_t i = 1; i <= most; ++i) run.sample(i, 2, "long");
   CHECK(run.got.all == Lines{"0 -"});
   run.sample(most + 1, 1, "early");
-  CHECK(run.got.all.back().starts_with("1 long, "));
+  CHECK(run.got.all.back().starts_with("1 long, over "));
+  const std::string value = run.got.all.back().substr(2);
   CHECK(run.end().size() == SlowRequests::most_held + 2);
   CHECK(run.got.all.back() == std::to_string(most + 1) + " -");
+  // It is one request to its end.
+  for (std::size_t i = 1; i + 1 < run.got.all.size(); ++i)
+    REQUIRE(run.got.all[i] == std::to_string(i) + ' ' + value.substr(0, value.find(", began at")));
+  CHECK(run.slow.text() == "1 of 3 requests that were seen took 200 ms or longer");
 }
 
 }  // namespace luaspy

@@ -135,11 +135,58 @@ TEST_CASE("nginx: the span of the caller is what the request says in a header", 
     const std::string trace = looks.trace(request(wrong));
     CHECK((trace == "" || (trace == "(unknown)" && *wrong == '\0')));
   }
+  const Address longer = request("00-" + ids.substr(0, 48) + "77-1");  // no span has 17 digits
+  CHECK(looks.trace(longer) == "");
   // Its headers cannot be read.
   const Address torn = request("00-" + ids + "-01");
   server.put(torn + 104 + 8, Address{0x999000});
   CHECK(looks.trace(torn) == "(unknown)");
   CHECK(looks.look(torn) == "GET /a");
+}
+
+TEST_CASE("nginx: the headers of a subrequest, and more than 20 of them", "[unit]") {
+  const std::string ids = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
+  // The headers of the answer are a list of the same shape, which lies behind.
+  const auto put_answer = [](Server& server, Address request) {
+    const Address list = request + 400, words[] = {list + 8, request, 0, 0, 56, 20, request};
+    for (std::size_t i = 0; i < std::size(words); ++i) server.put(list + 8 * i, words[i]);
+  };
+  Looks of_sub(112);
+  const Address main = of_sub.server.request("GET /main HTTP/1.1", "/main", "GET"),
+                sub = of_sub.server.request("GET /main HTTP/1.1", "/sub", "GET");
+  for (const Address each : {main, sub}) {
+    of_sub.server.put_headers(each, {{"traceparent", "00-" + ids + "-01"}});
+    put_answer(of_sub.server, each);
+  }
+  of_sub.server.put(sub + 104, main + 112);  // the last part: a copy of its parent's list
+  (void)of_sub.look(sub);
+  CHECK(of_sub.trace(sub) == ids);
+  CHECK(of_sub.trace(main) == ids);
+
+  Looks of_many(112);
+  Server& server = of_many.server;
+  const Address request = server.request("GET /a HTTP/1.1", "/a", "GET"), second = server.request("", "", ""),
+                part = second + 1000;
+  server.put_headers(request, {{"Host", "x"}});
+  server.put_headers(second, {{"traceparent", "00-" + ids + "-01"}});
+  put_answer(server, request);
+  const Address elements = server.get<Address>(second + 112).value();
+  for (const auto& [place, word] : {std::pair(part, elements), {part + 8, Address{1}}, {part + 16, Address{0}}})
+    server.put(place, word);
+  server.put(request + 104, part);               // the last part
+  server.put(request + 120, std::uint64_t{20});  // the first one is full
+  server.put(request + 128, part);
+  (void)of_many.look(request);
+  CHECK(of_many.trace(request) == ids);
+}
+
+TEST_CASE("nginx: who has not asked for spans gets none", "[unit]") {
+  Looks looks(112);
+  looks.requests = NginxRequests(false);
+  const Address request = looks.server.request("GET /a HTTP/1.1", "/a", "GET");
+  CHECK(looks.trace(request) == "");
+  CHECK(looks.trace(request) == "");
+  CHECK(looks.look(request) == "GET /a");
 }
 
 TEST_CASE("nginx: a request is told from another one of the same address", "[unit]") {

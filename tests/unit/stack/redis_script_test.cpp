@@ -60,6 +60,17 @@ TEST_CASE("redis: what it runs is in its registry, once it is known where", "[un
   CHECK(server.look(G).text == "");
 }
 
+TEST_CASE("redis: nothing is believed of a key that has moved", "[unit]") {
+  Server server;
+  const Address G = server.state_with(server.context("f"));
+  (void)server.look(G);
+  CHECK(server.look(G).text == "f");
+  // The key was collected and made again; its text is still where it was.
+  server.set_registry(G, server.image.table({{server.image.string("__RUN_CTX__"), server.context("g")}}));
+  CHECK(server.look(G).text == "(unknown)");
+  CHECK(server.look(G).text == "g");
+}
+
 TEST_CASE("redis: the same script is another request when it has begun at another time", "[unit]") {
   Server server;
   const Image54::Tagged context = server.context("f", 1000);
