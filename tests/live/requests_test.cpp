@@ -46,7 +46,8 @@ Values values_in(const std::string& file, const std::string& label) {
   REQUIRE(reported.status == 0);
   const nlohmann::json json = nlohmann::json::parse(reported.out);
   Values values{json["recording"]["samples"].get<double>(), {}};
-  for (const auto& each : json["labels"][label]) values.of[each["value"]] = each["samples"];
+  const nlohmann::json labels = json.value("labels", nlohmann::json::object());
+  for (const auto& each : labels.value(label, nlohmann::json::array())) values.of[each["value"]] = each["samples"];
   return values;
 }
 
