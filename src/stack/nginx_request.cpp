@@ -113,8 +113,8 @@ NginxRequests::Places NginxRequests::find_places(const Memory& memory, Address r
 
 // A subrequest is a part of the request that the client has sent.
 RequestIdentity NginxRequests::identity_of(const Memory& memory, Address request) const {
-  Address main = places_.main ? memory.get<Address>(request + *places_.main).value_or(0) : request;
-  if (!plausible_pointer(main) || memory.get<std::uint32_t>(main) != signature) main = request;
+  const Address main = places_.main ? memory.get<Address>(request + *places_.main).value_or(0) : request;
+  if (!plausible_pointer(main) || memory.get<std::uint32_t>(main) != signature) return {};
   constexpr std::uint64_t ms_per_s = 1000, year_3000 = 32'503'680'000;
   const auto words = memory.get<std::array<std::uint64_t, 2>>(main + *places_.request_line - start);
   if (!words) return {};
