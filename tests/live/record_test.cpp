@@ -107,8 +107,8 @@ TEST_CASE("each time has a file of its own if its name has the time in it", "[re
   const TwoFunctions target(lua54);
   const Folder folder;
   for (const std::string ending : {"luaspy", "html"}) {
-    const Finished finished = luaspy({"record", "-r", "500", "-d", "3500ms", "--pid", target.pid()});
-    CHECK(finished.status == 2);  // ms is no unit
+    const Finished finished = luaspy({"record", "-r", "500", "-d", "3500 fortnights", "--pid", target.pid()});
+    CHECK(finished.status == 2);  // no unit
     const Finished recorded = luaspy({"record", "-r", "500", "-d", "3.5s", "--every", "1.5s", "-o",
                                       folder.path("prof-%t-%p." + ending), "--pid", target.pid()});
     INFO(recorded.err);
