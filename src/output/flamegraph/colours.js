@@ -69,6 +69,18 @@ function changeOf(data, sums, node) {
   return Math.sign(difference) * strength;
 }
 
+// What boxes are divided into: the states of the VM, or the values of a label. `column`: of the first one's sums; `slot`: the first one's in a layout of time;
+// of(state, labels): which one a run is.
+function divisionOf(mode, data) {
+  const {columns, classes, states} = data;
+  if (!isLabelled(mode)) return {count: states.length, column: columns.state, slot: 0, texts: states, colours: stateColours, of: (state) => state};
+  return {count: classes.texts.length, column: columns.label, slot: states.length, texts: classes.texts, colours: classes.colours, of: (state, labels) => classes.of[labels]};
+}
+
+const labelledBy = "label:", isLabelled = (mode) => mode.startsWith(labelledBy);
+// "": not by a label.
+const labelOfColour = (mode) => (isLabelled(mode) ? mode.slice(labelledBy.length) : "");
+
 // Returns fill(box), or segments(box, left, right) of pixels if one colour is not enough.
 function makePainter(mode, data, layout, graph) {
   const {frames, columns} = data, states = data.states.length, shades = new Map();
@@ -83,10 +95,11 @@ function makePainter(mode, data, layout, graph) {
     const known = frames.name.map((_, frame) => colourOf(frame));
     return {fill: (box) => known[layout.frame[box]]};
   };
+  const divided = (parts) => (!layout.time ? {segments: (box, left, right) => shareSegments(parts, (part) => sums(box)[parts.column + part][layout.item[box]], left, right)}
+    : layout.column > 0 ? {segments: (box, left, right) => shareSegments(parts, (part) => layout.inSlot[layout.slots * box + parts.slot + part], left, right)}
+    : {segments: (box, left, right) => timeSegments(layout, graph, parts, box, left, right)});
+  if (mode === "state" || isLabelled(mode)) return divided(divisionOf(mode, data));
   switch (mode) {
-    case "state": return !layout.time ? {segments: (box, left, right) => shareSegments(states, (state) => sums(box)[columns.state + state][layout.item[box]], left, right)}
-      : layout.column > 0 ? {segments: (box, left, right) => shareSegments(states, (state) => layout.inState[states * box + state], left, right)}
-      : {segments: (box, left, right) => timeSegments(layout, graph, box, left, right)};
     case "function": return byFrame((frame) => shaded(manyColours[hashes[frame] % manyColours.length], frame));
     case "module": return byFrame((frame) => fileColour(data, fileKey(data, frame)));
     case "change": return {fill: (box) => changeColours[3 + changeOf(data, sums(box), layout.item[box])]};
@@ -113,28 +126,28 @@ function colourFiles(data, sums) {
 const fileKey = (data, frame) => (data.frames.file[frame] === "" ? "no function" : data.fileColours.has(data.frames.file[frame]) ? data.frames.file[frame] : otherFiles);
 const fileColour = (data, key) => data.fileColours.get(key) ?? (key === otherFiles ? kindColours.native : kindColours.marker);
 
-function shareSegments(states, inStateOf, left, right) {
+function shareSegments({count, colours}, amountOf, left, right) {
   const segments = [], amounts = [];
-  for (let state = 0; state < states; ++state) amounts.push(inStateOf(state));
+  for (let part = 0; part < count; ++part) amounts.push(amountOf(part));
   const all = amounts.reduce((sum, amount) => sum + amount, 0);
   let from = left;
-  amounts.forEach((amount, state) => {
+  amounts.forEach((amount, part) => {
     if (amount <= 0) return;
     const width = (right - left) * amount / all;
-    segments.push([from, from + width, stateColours[state]]);
+    segments.push([from, from + width, colours[part]]);
     from += width;
   });
   return segments;
 }
 
-// The state of each pixel's column is looked up once per picture.
-function timeSegments(layout, graph, box, left, right) {
-  const columns = graph.stateColumns(layout.thread[box]), segments = [];
+// What each pixel's column is of is looked up once per picture.
+function timeSegments(layout, graph, parts, box, left, right) {
+  const columns = graph.partColumns(layout.thread[box], parts), segments = [];
   let from = left;
   for (let x = Math.floor(left); x < right; ++x) {
     if (x + 1 < right && columns[x + 1] === columns[x]) continue;
     const end = Math.min(x + 1, right);
-    segments.push([from, end, stateColours[columns[x] ?? 0]]);
+    segments.push([from, end, parts.colours[columns[x] ?? 0]]);
     from = end;
   }
   return segments;
@@ -146,8 +159,11 @@ function legendOf(mode, data, tree, sums) {
   const count = (key, amount) => { if (amount > 0) counts.set(key, (counts.get(key) ?? 0) + amount); };
   if (mode === "change") return changeColours.map((colour, i) => ({colour, text: data.comparison.noise === 0 && i === 3 ? "no change" : changeTexts[i], amount: null}));
   if (mode === "function") return [{colour: manyColours[0], text: `each ${data.words.function} its own; 12 colours for all, so different ones may share one`, amount: null}];
-  if (mode === "state") data.states.forEach((name, state) => count(name, tree.total[columns.state + state][0]));
-  else if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(fileKey(data, frame), sums.own[columns.counted][frame]);
+  if (mode === "state" || isLabelled(mode)) {
+    const {column, texts, colours} = divisionOf(mode, data);
+    return texts.map((text, part) => ({colour: colours[part], text, amount: tree.total[column + part][0]})).filter(({amount}) => amount > 0);
+  }
+  if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(fileKey(data, frame), sums.own[columns.counted][frame]);
   else data.states.forEach((_, state) => {
     const own = tree.own[columns.state + state], kindsOf = kinds.map((kind) => kindOfSample(kind, stateClass[state]));
     const number = frames.kind.map((kind) => kinds.indexOf(kind));
@@ -155,6 +171,6 @@ function legendOf(mode, data, tree, sums) {
     if (tree.total[columns.state + state][0] > 0) for (let node = 1; node < own.length; ++node) amounts[number[tree.frame[node]]] += own[node];
     amounts.forEach((amount, kind) => count(kindsOf[kind], amount));
   });
-  const colourOf = (key) => (mode === "state" ? stateColours[data.states.indexOf(key)] : mode === "kind" ? kindColours[key] : fileColour(data, key));
+  const colourOf = (key) => (mode === "kind" ? kindColours[key] : fileColour(data, key));
   return [...counts].map(([key, amount]) => ({colour: colourOf(key), text: mode === "kind" ? kindText(data, key) : key, amount}));
 }

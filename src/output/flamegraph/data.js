@@ -22,7 +22,8 @@ function load(json) {
     threads: set.threads.map((t) => ({charged: set.charged ?? 1, tid: t.tid, name: visible(t.name), process: visible(t.process), start: t.start, runs: Float64Array.from(t.runs)})),
   }));
   const unit = json.unit ?? "time", comparison = json.comparison ? {...json.comparison} : null;   // as in flamegraph.h, and whole, in the units of widths
-  const columns = {samples: 0, weight: 1, state: 2, before: 2 + states.length, count: 2 + states.length + (comparison ? 2 : 0)};
+  const columns = {samples: 0, weight: 1, state: 2, before: 2 + states.length, label: 2 + states.length + (comparison ? 2 : 0)};
+  columns.count = columns.label;
   columns.counted = unit === "time" ? columns.samples : columns.weight;
   columns.width = comparison && comparison.by !== "shares" ? columns.weight : columns.counted;
   if (comparison) {
@@ -38,6 +39,7 @@ function load(json) {
     outer: Int32Array.from(json.nodes.outer), frame: Int32Array.from(json.nodes.frame),
     labels: (json.labels ?? [[]]).map((set) => set.flatMap((name, i) => (i % 2 ? [] : [labelText(strings[name], strings[set[i + 1]])]))),
     wanted: null,   // by labels: whether runs with these count; null: all do
+    classes: null,  // classifyBy()
   };
 }
 
@@ -46,6 +48,25 @@ const labelText = (name, value) => `${name}\n${value}`, shownLabel = (label) => 
 
 // Only runs with this label count from now on; "": all.
 function wantLabel(data, label) { data.wanted = label === "" ? null : data.labels.map((set) => set.includes(label)); }
+
+// Sums tell the values of this label apart from now on, "": no label's. The largest have a class each, then come all others, and what is without it.
+// Returns whether that is another one than before.
+function classifyBy(data, name) {
+  if (name === (data.classes?.name ?? "")) return false;
+  data.classes = name === "" ? null : classesOf(data, name);
+  data.columns.count = data.columns.label + (data.classes?.texts.length ?? 0);
+  return true;
+}
+
+function classesOf(data, name) {
+  const all = countLabels(data).names.find((each) => each.name === name).values, largest = all.slice(0, manyColours.length).map(([label]) => label);
+  const classOf = (label) => (label === undefined ? largest.length + 1 : largest.includes(label) ? largest.indexOf(label) : largest.length);
+  return {
+    name, of: data.labels.map((set) => classOf(set.find((label) => label.startsWith(`${name}\n`)))),
+    texts: [...largest.map((label) => label.slice(name.length + 1)), "all others", `without ${name}`],
+    colours: [...manyColours.slice(0, largest.length), kindColours.native, kindColours.marker],
+  };
+}
 
 // The sum of one of the numbers of all runs.
 function wholeOf(set, number) {
@@ -118,12 +139,15 @@ function partOf(begin, end, samples, [from, to]) {
 // The tree of the threads' samples; `threads` are indices, null is all. A comparison uses all threads of both profiles.
 function sumThreads(data, shaped, threads, range) {
   const own = zeroColumns(data, shaped.outer.length), {columns} = data, {place} = shaped;
-  const add = (thread, samples, weight, states) => eachRun(data, thread, range, (from, state, n, amount) => {
+  const add = (thread, samples, weight, states) => eachRun(data, thread, range, (from, state, n, amount, begin, end, labels) => {
     const node = place[from];
     if (node < 0) return;
     own[samples][node] += n;
     own[weight][node] += amount;
-    if (states) own[columns.state + state][node] += columns.counted === columns.samples ? n : amount;
+    if (!states) return;
+    const counted = columns.counted === columns.samples ? n : amount;
+    own[columns.state + state][node] += counted;
+    if (data.classes) own[columns.label + data.classes.of[labels]][node] += counted;
   });
   const now = data.sets[data.sets.length - 1];
   now.threads.forEach((thread, i) => { if (!threads || threads.includes(i)) add(thread, columns.samples, columns.weight, true); });

@@ -180,13 +180,13 @@ class Graph {
     }
   }
 
-  // The state of a thread at each pixel's column.
-  stateColumns(index) {
+  // What a thread was in at each pixel's column, of the parts (divisionOf()).
+  partColumns(index, parts) {
     if (this.columns.has(index)) return this.columns.get(index);
     const columns = new Uint8Array(Math.ceil(this.width) + 2), {shown, scale} = this;
-    eachRun(this.data, this.data.sets[0].threads[index], null, (node, state, samples, weight, from, to) => {
+    eachRun(this.data, this.data.sets[0].threads[index], null, (node, state, samples, weight, from, to, labels) => {
       const left = Math.max(0, Math.floor((from - shown.from) * scale)), right = Math.ceil((to - shown.from) * scale);
-      if (right > 0 && left < columns.length) columns.fill(state, left, right);
+      if (right > 0 && left < columns.length) columns.fill(parts.of(state, labels), left, right);
     });
     this.columns.set(index, columns);
     return columns;

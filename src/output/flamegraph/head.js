@@ -47,6 +47,7 @@ function fillChoices(data) {
 function fillLabels(data) {
   const most = 200, {all, names} = countLabels(data);   // values of a name that can be chosen
   byId("label-field").hidden = names.length === 0 || data.comparison !== null;
+  if (!data.comparison) byId("colour").append(...names.map(({name}) => element("option", {value: labelledBy + name, textContent: `by ${name}`})));
   const option = (value, textContent) => element("option", {value, textContent});
   byId("label").replaceChildren(option("", "any"), ...names.map(({name, values}) => element("optgroup", {label: name},
     ...values.slice(0, most).map(([label, amount]) => option(label, `${label.slice(name.length + 1)}: ${percent(amount, all)}`)),

@@ -58,7 +58,7 @@ class Page {
       () => shapeStacks(data, {...shape, edits, shows: shownFrames(data.frames, mode), nothing: data.nothing[mode]}));
   }
   treeOf(thread, shape) {
-    return this.kept(this.trees, this.keyOf(thread, shape),
+    return this.kept(this.trees, this.keyOf(thread, shape, this.data.classes?.name),
       () => ({tree: sumThreads(this.data, this.shapedFor(shape), thread === "all" ? null : [Number(thread)], this.state.range), frames: null, inverted: null}));
   }
   framesOf(thread) {
@@ -97,6 +97,7 @@ class Page {
     const {state, data} = this, drawn = this.keyOf(state.view, state.thread, state.flip, state.width, this.shape, state.view === "table" ? state.fn : 0);
     showLines(data.frames, state.lines);
     wantLabel(data, state.label);
+    const divided = classifyBy(data, labelOfColour(state.colour));   // then boxes know other sums, but are the same
     this.tree = this.treeOf(state.thread, this.shape).tree;
     this.all = this.widthOf(this.whole)[0];
     this.threadOrder = fillThreads(data, this.now, state.range);
@@ -104,10 +105,10 @@ class Page {
     byId("source").hidden = !state.source;
     const sums = state.view === "table" || state.colour === "module" ? this.framesOf(state.thread) : null;
     if (state.view === "table") this.relations(sums);
-    else if (drawn !== this.drawn) this.layout = this.lay();
+    else if (drawn !== this.drawn || divided) this.layout = this.lay(drawn === this.drawn);
     if (state.colour === "module") colourFiles(data, this.framesOf("all"));
     const painter = this.painter();
-    if (drawn === this.drawn) this.chart.painter = painter, this.chart.draw();
+    if (drawn === this.drawn) Object.assign(this.chart, {layout: this.layout, painter}), this.chart.draw();
     else {
       this.history = [], this.zoomed = -1;
       this.chart.show(this.layout, painter, state.flip && state.view === "left");
@@ -124,11 +125,12 @@ class Page {
 
   painter() { return makePainter(this.state.colour, this.data, this.layout, this.chart); }
 
-  lay() {
+  // `again`: for the window that is seen.
+  lay(again) {
     const {state, data} = this;
     if (state.view === "time") {
       this.timing ??= timesOf(data);
-      const [from, to] = state.range ?? [0, this.timing.end];
+      const [from, to] = again ? [this.chart.from, this.chart.to] : state.range ?? [0, this.timing.end];
       return this.layInTime(this.columnFor(from, to));
     }
     if (state.view === "left") return layLeftHeavy(this.tree, this.widthOf(this.tree), state.flip);

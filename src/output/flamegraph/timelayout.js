@@ -3,11 +3,11 @@
 // A box continues as long as the same calls are seen without a break. With `column` (µs; 0: none), samples are summed in columns of that width, in each of
 // which boxes have the share of time that they were seen, always in the same order: the one with the highest total in `tree` first.
 function layTime(data, shaped, tree, threads, {flip, range, column}) {
-  const layout = new Layout(), states = data.states.length;
+  const layout = new Layout(), slots = data.states.length + (data.classes?.texts.length ?? 0);
   const depth = depthOf(shaped, new Float64Array(shaped.outer.length).fill(1)).depth;
   Object.assign(layout, {
     time: true, flipped: flip, column, samples: new Int32Array(1024), own: new Int32Array(1024), thread: new Int32Array(1024),
-    inState: new Int32Array(1024 * states),   // samples by state, as many for each box as there are states
+    slots, inSlot: new Int32Array(1024 * slots),   // samples by state, and behind these by class of their label (classifyBy): so many for each box
     ownIn: new Int32Array(1024 * 4),          // its own samples by class of state (colours.js), four for each box
     lanes: [],                                // the rows of each thread: {thread, from, to}
   });
@@ -37,19 +37,21 @@ function layTime(data, shaped, tree, threads, {flip, range, column}) {
   return layout.close();
 }
 
+const slotsOf = (data, state, labels) => (data.classes ? [state, data.states.length + data.classes.of[labels]] : [state]);
+
 // A box is created where its call begins; its amounts are the sums at its end minus the sums at its beginning.
 function layThread(layout, data, index, {shaped, depth, rowOf, range}) {
-  const states = data.states.length, open = [-1], seen = new Int32Array(states);   // open[d]: the box at depth d; seen: samples by state
+  const {slots} = layout, open = [-1], seen = new Int32Array(slots);   // open[d]: the box at depth d; seen: samples by slot
   let now = 0, last = 0, samples = 0;
   const close = (down) => {
     while (open.length > down + 1) {
       const box = open.pop();
       layout.width[box] = now - layout.x[box];
       layout.samples[box] += samples;
-      for (let c = 0; c < states; ++c) layout.inState[states * box + c] += seen[c];
+      for (let c = 0; c < slots; ++c) layout.inSlot[slots * box + c] += seen[c];
     }
   };
-  eachRun(data, data.sets[0].threads[index], range, (stack, state, count, weight, from, to) => {
+  eachRun(data, data.sets[0].threads[index], range, (stack, state, count, weight, from, to, labels) => {
     const node = Math.max(shaped.place[stack], 0), path = [];
     let common = node, other = from > now ? 0 : last;
     while (common !== other) {
@@ -62,9 +64,10 @@ function layThread(layout, data, index, {shaped, depth, rowOf, range}) {
       const box = layout.add(rowOf(open.length), now, 0, shaped.frame[path[n]], open[open.length - 1], path[n]);
       open.push(box);
       layout.thread[box] = index, layout.samples[box] = -samples;
-      for (let c = 0; c < states; ++c) layout.inState[states * box + c] = -seen[c];
+      for (let c = 0; c < slots; ++c) layout.inSlot[slots * box + c] = -seen[c];
     }
-    samples += count, seen[state] += count;
+    samples += count;
+    for (const slot of slotsOf(data, state, labels)) seen[slot] += count;
     if (node !== 0) layout.own[open[open.length - 1]] += count, layout.ownIn[4 * open[open.length - 1] + stateClass[state]] += count;
     now = to;
     last = node;
@@ -75,31 +78,31 @@ function layThread(layout, data, index, {shaped, depth, rowOf, range}) {
 // A thread's samples, summed in columns.
 class ColumnLane {
   constructor(layout, data, index, shaped, tree, rowOf) {
-    Object.assign(this, {layout, data, index, shaped, tree, rowOf, states: data.states.length, nodes: new Map(), ends: []});
+    Object.assign(this, {layout, data, index, shaped, tree, rowOf, slots: layout.slots, nodes: new Map(), ends: []});
   }
 
   lay(thread, range) {
     const {column} = this.layout;
     let at = 0;   // the column that is being summed
-    eachRun(this.data, thread, range, (stack, state, samples, weight, from, to) => {
+    eachRun(this.data, thread, range, (stack, state, samples, weight, from, to, labels) => {
       const node = this.shaped.place[stack];
       if (node < 0) return;
       for (let next = Math.floor(from / column); next === Math.floor(from / column) || next * column < to; ++next) {
         if (next !== at) this.close(at * column, (at + 1) * column, range), at = next;
         const part = partOf(from, to, samples, [Math.max(from, next * column), Math.min(to, (next + 1) * column)]);
-        if (part.to > part.from || part.samples > 0) this.count(node, state, part);
+        if (part.to > part.from || part.samples > 0) this.count(node, state, labels, part);
       }
     });
     this.close(at * column, (at + 1) * column, range);
   }
 
-  count(node, state, {samples, from, to}) {
+  count(node, state, labels, {samples, from, to}) {
     const sum = this.sumOf(node);
     sum.own += samples, sum.time += to - from, sum.ownIn[stateClass[state]] += samples;
-    sum.inState[state] += samples;
+    for (const slot of slotsOf(this.data, state, labels)) sum.inSlot[slot] += samples;
   }
   sumOf(node) {
-    if (!this.nodes.has(node)) this.nodes.set(node, {node, own: 0, samples: 0, time: 0, inState: new Int32Array(this.states), ownIn: [0, 0, 0, 0], inside: []});
+    if (!this.nodes.has(node)) this.nodes.set(node, {node, own: 0, samples: 0, time: 0, inSlot: new Int32Array(this.slots), ownIn: [0, 0, 0, 0], inside: []});
     return this.nodes.get(node);
   }
 
@@ -117,7 +120,7 @@ class ColumnLane {
       if (sum.node === 0) continue;
       const to = this.sumOf(outer[sum.node]);
       to.inside.push(sum), to.samples += sum.samples, to.time += sum.time;
-      sum.inState.forEach((n, state) => { to.inState[state] += n; });
+      sum.inSlot.forEach((n, slot) => { to.inSlot[slot] += n; });
     }
     this.put(this.sumOf(0), Math.max(begin, range ? range[0] : 0));
     this.nodes.clear();
@@ -138,12 +141,12 @@ class ColumnLane {
 
   // A new box, or the last one at this depth if it is of the same calls and ends at x: in the column before.
   box(sum, x, depth, outer) {
-    const {layout, states} = this, before = this.ends[depth];
+    const {layout, slots} = this, before = this.ends[depth];
     const goesOn = before !== undefined && layout.item[before] === sum.node && layout.outer[before] === outer && Math.abs(layout.x[before] + layout.width[before] - x) < 1;
     const box = goesOn ? before : layout.add(this.rowOf(depth), x, 0, this.shaped.frame[sum.node], outer, sum.node);
     layout.width[box] = x + sum.time - layout.x[box];
     layout.thread[box] = this.index, layout.samples[box] += sum.samples, layout.own[box] += sum.own;
-    sum.inState.forEach((n, state) => { layout.inState[states * box + state] += n; });
+    sum.inSlot.forEach((n, slot) => { layout.inSlot[slots * box + slot] += n; });
     sum.ownIn.forEach((n, of) => { layout.ownIn[4 * box + of] += n; });
     return this.ends[depth] = box;
   }

@@ -26,8 +26,8 @@ function tipOf(page, box) {
   parts.push(tell(page, box));
   if (layout.bottomUp && layout.tree(box).cut.has(layout.item[box])) note("its callers are not shown: it is less than 1 of 20,000");
   if (!data.comparison) {
-    const states = stateText(page, box);
-    if (states) parts.push(element("div", {className: "states", textContent: states}));
+    const text = partsText(page, box);
+    if (text) parts.push(element("div", {className: "states", textContent: text}));
   }
   return parts;
 }
@@ -69,14 +69,15 @@ function changeNumbers(page, box) {
     [...(layout.frame[box] >= 0 && !layout.inverted?.(box) && !layout.bottomUp ? [row("own", tree.own)] : []), row(data.words.total, tree.total), samples]);
 }
 
-function stateText(page, box) {
-  const {data, layout} = page;
+// What the VM did in it, or of which values of the label it is.
+function partsText(page, box) {
+  const {data, layout} = page, {count, column, slot, texts} = divisionOf(page.state.colour, data);
   if (layout.time) {
-    const states = data.states.length, inState = [...layout.inState.subarray(states * box, states * (box + 1))];
-    return sharesText(data.states, inState, layout.samples[box]);
+    const first = layout.slots * box + slot;
+    return sharesText(texts, [...layout.inSlot.subarray(first, first + count)], layout.samples[box]);
   }
   const tree = layout.tree(box), node = layout.item[box], all = tree.total[data.columns.counted][node];
-  return sharesText(data.states, data.states.map((_, state) => tree.total[data.columns.state + state][node]), all);
+  return sharesText(texts, texts.map((_, part) => tree.total[column + part][node]), all);
 }
 
 function sharesText(names, amounts, all) {

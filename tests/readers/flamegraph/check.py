@@ -133,6 +133,37 @@ def check_labels(page):
     page.open("#label=request%0Anothing")
     page.point((main,))
     contains("no such label", page.text("#detail"), "total 100.0 %, 100 samples")
+    check_colours_of_labels(page, (main, "render (server.lua:1)"))
+
+
+def check_colours_of_labels(page, path):
+    list_, cart, none = [242, 182, 50], [108, 189, 240], [233, 227, 208]   # the largest value, the second one, samples without it
+
+    def row_of(number, at):
+        return page.script("const r = canvas.getBoundingClientRect(); return arguments[1].map(x => colourAt(r.width * x, arguments[0]))", number, at)
+
+    page.open("#")
+    page.choose("colour", "label:request")
+    page.settle()
+    equal("the legend", page.texts("#legend li"), ["GET /list50.0 %", "GET /<b>cart</b>40.0 %", "without request10.0 %"])
+    equal("shares of a box", row_of(ROW + 2, [0.25, 0.7, 0.95]), [list_, cart, none])
+    page.point(path[:1])
+    contains("its tip", page.text("#tip"), "GET /list 50.0 % · GET /<b>cart</b> 40.0 % · without request 10.0 %")
+    page.choose("colour", "label:user")
+    page.settle()
+    equal("another label", page.texts("#legend li"), ["without user60.0 %", "a=b40.0 %"])
+    page.choose("label", "request\nGET /list")
+    page.settle()
+    equal("of one request", page.texts("#legend li"), ["without user100.0 %"])
+    page.open("#view=time&colour=label:request")
+    page.settle()
+    equal("by its address, in the order of time", row_of(22 + ROW + 2, [0.15, 0.6, 0.95]), [cart, list_, none])
+    left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+    page.pointer(left + width * 0.6, top + 22 + ROW * 1.5)
+    contains("a tip there", page.text("#tip"), "GET /list")
+    page.open("#colour=label:nothing")
+    page.settle()
+    equal("no such label", page.script("return colour.value"), "kind")
 
 
 def check_views(page, pictures):
