@@ -160,11 +160,12 @@ class Libdwfl : public Stopping {
 };
 
 // A whole look, as dump makes it; near: all of it on the target's CPU. The record command is
-// measured as a process (recording.py).
+// measured as a process (recording.py). With `labels`, a look whose last label could not be read is lost.
 class Luaspy : public Look {
  public:
-  Luaspy(Process process, int near)
-      : near_(near), target_(std::move(process), SamplerOptions{}.patience), sampler_(target_, {}) {
+  Luaspy(Process process, int near, const LabelChoice& labels = {})
+      : near_(near), target_(std::move(process), SamplerOptions{}.patience), sampler_(target_, {.labels = labels}) {
+    if (!labels.expressions.empty()) last_label_ = labels.expressions.back().name;
     if (near >= 0) thread_ = std::make_unique<NearThread>();
   }
   std::chrono::nanoseconds look() override {
@@ -179,7 +180,7 @@ class Luaspy : public Look {
       stopped += sample.stopped_ns;
       const Stack stack = sampler_.tables().stacks.frames_of(sample.stack);
       frames_ = static_cast<std::int64_t>(stack.size());
-      if (sample.loss != Loss::none || !has_lua(stack)) ++lost_;
+      if (sample.loss != Loss::none || !has_lua(stack) || !has_labels(sample)) ++lost_;
     }
     sampler_.do_deferred_work();
     return std::chrono::nanoseconds(stopped);
@@ -193,7 +194,14 @@ class Luaspy : public Look {
     return false;
   }
 
+  bool has_labels(const Sample& sample) {
+    if (last_label_.empty()) return true;
+    const std::string* const value = sampler_.tables().labels.find(sample.labels, last_label_);
+    return value != nullptr && *value != unknown_value;
+  }
+
   int near_;
+  std::string last_label_;
   std::unique_ptr<NearThread> thread_;
   Target target_;
   Sampler sampler_;
@@ -207,6 +215,10 @@ cpu_set_t affinity() {
 
 const cpu_set_t all_cpus = affinity();
 
+// What record can be asked for: of each kind one, of a variable in workloads/stack.lua two.
+const LabelChoice four_labels = {
+    .coroutines = true, .requests = true, .expressions = {{"round", {"round"}}, {"calls", {"calls"}}}};
+
 }  // namespace
 
 std::unique_ptr<Look> make_look(std::string_view name, pid_t pid, int near) {
@@ -215,10 +227,10 @@ std::unique_ptr<Look> make_look(std::string_view name, pid_t pid, int near) {
   if (name == "registers" || name == "again") return std::make_unique<WithRegisters>(pid, near);
   if (name == "libunwind") return std::make_unique<Libunwind>(pid, near);
   if (name == "libdwfl") return std::make_unique<Libdwfl>(pid, near);
-  if (name != "luaspy") return nullptr;
+  if (name != "luaspy" && name != "labelled") return nullptr;
   Result<Process> process = Process::open(pid);
   require(process.has_value(), process ? "" : process.error().text);
-  return std::make_unique<Luaspy>(std::move(*process), near);
+  return std::make_unique<Luaspy>(std::move(*process), near, name == "labelled" ? four_labels : LabelChoice{});
 }
 
 void pin(int cpu) {

@@ -27,8 +27,8 @@ class Look {
 };
 
 // bare: a stop. registers, again: a stop that reads the registers, and the same for an A/A
-// comparison. luaspy: a whole sample, as record takes it. libunwind: stock libunwind-ptrace, with
-// its caches on. libdwfl: elfutils, as eu-stack does it, but attached all the time. nothing: no
+// comparison. luaspy: a whole sample, as record takes it. labelled: the same with four labels. libunwind: stock
+// libunwind-ptrace, with its caches on. libdwfl: elfutils, as eu-stack does it, but attached all the time. nothing: no
 // look at all. nullptr for another name. `pid` must be alive. `near`: the CPU that it runs on, if
 // it is to be stopped from there; else -1.
 std::unique_ptr<Look> make_look(std::string_view name, pid_t pid, int near);

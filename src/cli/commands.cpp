@@ -146,7 +146,6 @@ void add_report(CLI::App& app, ReportOptions& options) {
       ->excludes(diff)
       ->excludes(report.get_option("--unit"))
       ->excludes(report.get_option("--collector"))
-      ->excludes(report.get_option("--label"))
       ->excludes(report.get_option("--thread"));
   report.add_option("--from", options.from, "From this many seconds after the start; -5: 5 s before the end")
       ->check(number(-1e9, 1e9))

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/sample.h"
 
 namespace luaspy {
 
 // Coroutines of a recording that have a number, and so a track each; others are only counted.
 inline constexpr std::uint32_t most_numbered = 200;
-// Their one label, as samples of time have it (record --label coroutine).
+// The label that all of them have, as samples of time have it (record --label coroutine).
 inline constexpr std::string_view suspended_label = "coroutine";
 
 // Coroutines that began with the same function and wait at the same place.
@@ -22,6 +23,7 @@ struct SuspendedGroup {
   LabelsId labels = no_labels;
   std::int64_t count = 1;
   std::int64_t longest_ns = 0;  // for how long one of them was there in every look, with the same values on its stack
+  RequestIdentity request{};    // for which they wait: no file has it
 };
 
 struct SuspendedLook {

@@ -1,7 +1,9 @@
 #include "heap/coroutine_watch.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "luastate/coroutine.h"
 
@@ -80,7 +82,8 @@ void CoroutineWatch::read_round(const AddressSpace& space, std::uint8_t round, s
     const Address L = pending_[i];
     const Reading second = read(copy, collector, L);
     // It may have run in between, and be there again.
-    const bool is_there_still = first_[i].is_read && first_[i].waits == second.waits && first_[i].place == second.place;
+    const bool is_there_still = first_[i].is_read && first_[i].waits == second.waits &&
+                                first_[i].place == second.place && first_[i].purpose == second.purpose;
     // One that never stays is where it was last, unless it was resumed in these very µs.
     const bool is_last = round + std::size_t{1} >= rounds_to_stay;
     if (second.is_read && (is_there_still || is_last)) add(L, second, round, now_ns, numbers);
@@ -102,6 +105,7 @@ CoroutineWatch::Reading CoroutineWatch::read(const Memory& memory, const Collect
   if (!reading.waits) return reading;
   const CoroutineSignature signature = signature_of(look_);
   reading.place = hash_of(signature.data(), signature.size() * sizeof signature.front());
+  if (purpose_) reading.purpose = purpose_(memory, L);
   if (now.top <= now.first) return reading;
   slots_.resize(std::min(now.top - now.first, most_slots));
   if (!memory.read(now.top - slots_.size(), slots_)) return Reading{};
@@ -117,8 +121,10 @@ void CoroutineWatch::add(Address L, const Reading& reading, std::uint8_t round, 
   if (is_new || is_another) known = {};
   const bool as_before = known.waits && known.place == reading.place && known.slots == reading.slots &&
                          known.seen_in + 1 == looks_;
-  if (!as_before) known.since_ns = now_ns;
-  known.place = reading.place, known.slots = reading.slots, known.waits = reading.waits;
+  if (!as_before) known.since_ns = now_ns, known.is_forgotten = false;
+  else if (known.purpose != reading.purpose) known.is_forgotten = true;
+  known.place = reading.place, known.slots = reading.slots, known.purpose = reading.purpose;
+  known.waits = reading.waits;
   if (reading.waits) known.began = began;
   known.seen_in = looks_;
   known.round = round;
@@ -126,12 +132,13 @@ void CoroutineWatch::add(Address L, const Reading& reading, std::uint8_t round, 
 }
 
 void CoroutineWatch::make_groups(std::int64_t now_ns) {
-  std::unordered_map<std::uint64_t, std::size_t> by_place;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> by_place;
   for (const auto& [L, known] : known_) {
     if (!known.waits) continue;
     std::size_t at = groups_.size();
-    if (known.number == 0) at = by_place.try_emplace(known.place, at).first->second;
-    if (at == groups_.size()) groups_.push_back({known.number, L, 0, 0});
+    const std::uint64_t purpose = known.is_forgotten ? 0 : known.purpose;
+    if (known.number == 0) at = by_place.try_emplace({known.place, purpose}, at).first->second;
+    if (at == groups_.size()) groups_.push_back({known.number, L, purpose != 0, 0, 0});
     ++groups_[at].count;
     groups_[at].longest_ns = std::max(groups_[at].longest_ns, now_ns - known.since_ns);
   }

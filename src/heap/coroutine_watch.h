@@ -7,6 +7,7 @@
 // that makes no difference.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -19,14 +20,20 @@ namespace luaspy {
 struct WaitingGroup {
   std::uint32_t number = 0;  // from 1 on: this coroutine, as long as it exists; 0: any that have no number
   Address example = 0;       // a lua_State of it
+  bool has_purpose = false;  // all of it have the same
   std::int64_t count = 0;
   std::int64_t longest_ns = 0;  // for how long one of them was there in every look, with the same on its stack
 };
 
 class CoroutineWatch {
  public:
+  // What a coroutine is for, by which groups are told apart besides their place; 0: nothing. Asked for each lua_State
+  // that waits, in memory that look_at() gives again.
+  using Purpose = std::function<std::uint64_t(const Memory&, Address L)>;
+
   // `live` must outlive this.
-  CoroutineWatch(const Memory& live, Address G, const Lua& lua) : live_(live), G_(G), lua_(lua), list_(live, G, lua) {}
+  CoroutineWatch(const Memory& live, Address G, const Lua& lua, Purpose purpose = {})
+      : live_(live), G_(G), lua_(lua), list_(live, G, lua), purpose_(std::move(purpose)) {}
 
   // Numbers for coroutines, shared by all Luas of a recording.
   struct Numbers {
@@ -51,16 +58,18 @@ class CoroutineWatch {
   struct Reading {
     bool is_read = false, waits = false;
     std::uint64_t place = 0, slots = 0;  // where it is, and what is on its stack
+    std::uint64_t purpose = 0;
     bool operator==(const Reading&) const = default;
   };
   // A coroutine that was there in the last look.
   struct Known {
-    std::uint64_t place = 0, slots = 0, began = 0;
+    std::uint64_t place = 0, slots = 0, purpose = 0, began = 0;
     std::int64_t since_ns = 0;
     std::uint32_t number = 0;
     std::uint64_t seen_in = 0;  // look
     std::uint8_t round = 0;     // its memory is in copies_[round]
     bool waits = false;
+    bool is_forgotten = false;  // what it was for has ended, and it was never resumed
   };
 
   void find(const AddressSpace& space);
@@ -76,6 +85,7 @@ class CoroutineWatch {
   Address G_;
   const Lua& lua_;
   CoroutineList list_;
+  Purpose purpose_;
   std::vector<std::unique_ptr<HeapCopy>> copies_;  // by round
   std::vector<Address> pending_;
   std::vector<Reading> first_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -151,31 +152,76 @@ class Writer {
     slices.close(0);
   }
 
-  // Each slow request has a track: what it worked at, and when it did not.
+  // A part of a slow request's time.
+  struct Part {
+    StackId stack = empty_stack;
+    std::int64_t start_ns = 0, end_ns = 0;
+    bool waits = false;
+  };
+
+  // Each slow request has a track: what it worked at, what it was seen waiting for, and when it was not seen.
   void requests() {
     constexpr int most = 1 << 12;
-    std::map<std::pair<int, std::string>, std::vector<Timeline::Run>> all;  // by process and what it is called
+    std::map<std::pair<int, std::string>, std::vector<Part>> all;  // by process and what it is called
     for (std::size_t thread = 0; thread < profile_.threads().size(); ++thread) {
       profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
         const LabelsId labels = profile_.situations()[run.situation].labels;
         const std::string* const which = profile_.labels().find(labels, slow_label);
         if (which == nullptr || *which == other_values) return;
-        all[{process_of(profile_, profile_.threads()[thread]), *which}].push_back(run);
+        all[{process_of(profile_, profile_.threads()[thread]), *which}].push_back(
+            {profile_.situations()[run.situation].stack, run.start_ns, run.end_ns});
       });
     }
+    for (auto& [of, parts] : all) std::ranges::sort(parts, {}, &Part::start_ns);
+    for (const RequestWaits& of : profile_.request_waits) {
+      std::vector<Part>& parts = all[{of.pid != 0 ? of.pid : static_cast<int>(profile_.about.pid), of.request}];
+      add_waits(of.waits, parts);
+    }
     int tid = first_request_track;
-    for (auto& [of, runs] : all) {
+    for (const auto& [of, parts] : all) {
       if (tid == first_request_track + most) return;
       const auto& [pid, name] = of;
-      std::ranges::sort(runs, {}, &Timeline::Run::start_ns);
+      if (parts.empty()) continue;
       track(pid, tid, name, 2 * profile_.threads().size() + profile_.tracks.size());
-      slice('B', pid, tid, runs.front().start_ns, fmt::format("\"cat\":\"request\",\"name\":{}", json_text(name)));
+      slice('B', pid, tid, parts.front().start_ns, fmt::format("\"cat\":\"request\",\"name\":{}", json_text(name)));
       Slices slices(*this, pid, tid);
-      for (const Timeline::Run& run : runs)
-        slices.add(profile_.situations()[run.situation].stack, run.start_ns, run.end_ns);
+      for (const Part& part : parts) {
+        if (part.waits) {
+          slices.close(0);
+          slice('B', pid, tid, part.start_ns, R"("cat":"state","name":"waits")");
+        }
+        slices.add(part.stack, part.start_ns, part.end_ns, part.waits);
+        if (part.waits) {
+          slices.close(0);
+          slice('E', pid, tid, part.end_ns);
+        }
+      }
       slices.close(0);
-      slice('E', pid, tid++, runs.back().end_ns);
+      slice('E', pid, tid++, parts.back().end_ns);
     }
+  }
+
+  // What a request was seen waiting for fills the time between two parts in which it worked. `parts`: those, in order;
+  // then also the others.
+  static void add_waits(const std::vector<SuspendedTrack::Wait>& waits, std::vector<Part>& parts) {
+    const std::size_t works = parts.size();
+    auto first = waits.begin();
+    for (std::size_t i = 0; i <= works; ++i) {
+      const bool has_begin = i != 0, has_end = i != works;
+      const std::int64_t begin_ns = has_begin ? parts[i - 1].end_ns : 0,
+                         end_ns = has_end ? parts[i].start_ns : std::numeric_limits<std::int64_t>::max();
+      first = std::find_if(first, waits.end(), [&](const auto& each) { return each.end_ns >= begin_ns; });
+      for (auto wait = first; wait != waits.end() && wait->start_ns <= end_ns; ++wait) {
+        const auto next = wait + 1;
+        const bool has_next = next != waits.end() && next->start_ns <= end_ns;
+        const std::int64_t from_ns = has_begin && wait == first ? begin_ns : std::max(begin_ns, wait->start_ns),
+                           until_ns = has_next  ? next->start_ns
+                                      : has_end ? end_ns
+                                                : wait->end_ns;
+        if (until_ns > from_ns) parts.push_back({wait->stack, from_ns, until_ns, true});
+      }
+    }
+    std::ranges::stable_sort(parts, {}, &Part::start_ns);
   }
 
   void states(std::size_t thread, int pid, int tid) {

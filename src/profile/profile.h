@@ -173,6 +173,7 @@ class Profile {
   std::vector<Mark> marks;  // at most most_marks; add_all() leaves those of others out
   // With ViewOptions::tracks: of suspended coroutines, at most most_tracks.
   std::vector<SuspendedTrack> tracks;
+  std::vector<RequestWaits> request_waits;  // the same, of slow requests
   static constexpr std::size_t most_tracks = 1 << 12;
   // The suspended coroutines of the recording, if these were looked at (SuspendedProfile); add_all() leaves them out.
   std::shared_ptr<Profile> waits;

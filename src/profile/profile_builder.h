@@ -1,15 +1,12 @@
 #pragma once
 // Counts samples, as they come from a stream, in a profile of one shape.
 
-#include <algorithm>
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "base/pattern.h"
 #include "events/event_tables.h"
 #include "profile/profile.h"
 #include "profile/stack_view.h"
+#include "profile/wanted_labels.h"
 
 namespace luaspy {
 
@@ -20,19 +17,15 @@ class ProfileBuilder {
       : tables_(tables),
         profile_(keeps_order, shape.cpus),
         view_(shape, tables.stacks, profile_.stacks()),
-        shows_sleepers_(shape.sleepers) {
-    for (const std::string& label : shape.labels) {
-      const std::size_t equals = label.find('=');
-      wanted_.push_back({label.substr(0, equals), Pattern(std::string_view(label).substr(equals + 1))});
-    }
-  }
+        wanted_(shape.labels, tables.labels),
+        shows_sleepers_(shape.sleepers) {}
   ProfileBuilder(const ProfileBuilder&) = delete;
 
   // One tick of one thread, with a sample that has no loss. Returns its stack in the profile; nullopt:
   // --only, --ignore or --label leave it out, and it is counted as lost.
   std::optional<StackId> add(ThreadId thread, const Tick& tick, const Sample& sample) {
     const std::uint32_t index = index_of(thread);
-    const std::optional<StackId> shaped = wanted_.empty() || has_wanted_labels(sample.labels)
+    const std::optional<StackId> shaped = wanted_.admit(sample.labels)
                                               ? view_.shaped(sample.stack, sample.vm_state, tables_.threads[thread])
                                               : std::nullopt;
     if (shaped && sample.labels != no_labels) profile_.add(index, tick, with_own_labels(sample), *shaped);
@@ -59,21 +52,6 @@ class ProfileBuilder {
   const Profile& profile() const { return profile_; }
 
  private:
-  struct WantedLabel {
-    std::string name;
-    Pattern value;
-  };
-  bool has_wanted_labels(LabelsId labels) {
-    if (!is_wanted_.has(labels)) is_wanted_.resize(tables_.labels.size(), unknown);
-    std::int8_t& known = is_wanted_[labels];
-    if (known == unknown) {
-      known = std::ranges::all_of(wanted_, [&](const WantedLabel& wanted) {
-        const std::string* const value = tables_.labels.find(labels, wanted.name);
-        return value != nullptr && wanted.value.found_in(*value);
-      });
-    }
-    return known != 0;
-  }
   Sample with_own_labels(Sample sample) {
     if (!labels_.has(sample.labels)) labels_.resize(tables_.labels.size(), no_labels);
     LabelsId& own = labels_[sample.labels];
@@ -91,9 +69,7 @@ class ProfileBuilder {
   const EventTables& tables_;
   Profile profile_;
   StackView view_;
-  static constexpr std::int8_t unknown = -1;
-  std::vector<WantedLabel> wanted_;
-  ById<LabelsId, std::int8_t> is_wanted_;  // unknown: not asked for yet
+  WantedLabels wanted_;
   bool shows_sleepers_;
   ById<ThreadId, std::optional<std::uint32_t>> threads_;  // their indexes in the profile
   ById<LabelsId, LabelsId> labels_;                       // the profile's; no_labels: not asked for yet

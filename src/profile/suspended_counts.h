@@ -42,6 +42,13 @@ struct SuspendedTrack {
   std::string began;  // "": not known
   std::vector<Wait> waits;
 };
+// What a slow request (record --slower) was seen waiting for.
+struct RequestWaits {
+  int pid = 0;
+  std::string request;  // its slow_label
+  // From the first look that saw it there up to the last one: it may have waited before and behind that, too.
+  std::vector<SuspendedTrack::Wait> waits;
+};
 // "coroutine 3: worker (a.lua:7)".
 inline std::string title_of(const SuspendedTrack& track) {
   return "coroutine " + std::to_string(track.number) + (track.began.empty() ? "" : ": " + track.began);

@@ -7,7 +7,10 @@
 namespace luaspy {
 
 SuspendedProfile::SuspendedProfile(const EventTables& tables, const ViewOptions& shape, bool keeps_order)
-    : tables_(tables), profile_(keeps_order), view_(shape, tables.stacks, profile_.stacks()) {}
+    : tables_(tables),
+      profile_(keeps_order),
+      view_(shape, tables.stacks, profile_.stacks()),
+      wanted_(shape.labels, tables.labels) {}
 
 void SuspendedProfile::add(const SuspendedLook& look) {
   if (round_at_ns_ != look.at_ns) end_round();
@@ -20,6 +23,7 @@ void SuspendedProfile::add(const SuspendedLook& look) {
 }
 
 std::optional<StackId> SuspendedProfile::shaped(const SuspendedLook& look, const SuspendedGroup& group) {
+  if (!wanted_.admit(group.labels)) return std::nullopt;
   return view_.shaped(group.stack, VmState::none, {0, {}, look.pid, look.process, look.program});
 }
 

@@ -12,6 +12,7 @@
 #include "events/suspended.h"
 #include "profile/profile.h"
 #include "profile/stack_view.h"
+#include "profile/wanted_labels.h"
 
 namespace luaspy {
 
@@ -24,7 +25,7 @@ class SuspendedProfile {
 
   void add(const SuspendedLook& look);
   bool has_looks() const { return round_at_ns_.has_value() || profile_.suspended.looks != 0; }
-  // Whether --only and --ignore leave it.
+  // Whether --only, --ignore and --label leave it.
   bool shows(const SuspendedLook& look, const SuspendedGroup& group) { return shaped(look, group).has_value(); }
   // When no more looks come, and before it is shown.
   void finish() {
@@ -44,6 +45,7 @@ class SuspendedProfile {
   const EventTables& tables_;
   Profile profile_;
   StackView view_;
+  WantedLabels wanted_;
   ById<LabelsId, LabelsId> labels_;  // the profile's; no_labels: not asked for yet
   std::map<SuspendedCounts::Place, std::int64_t> round_;
   std::optional<std::int64_t> round_at_ns_;

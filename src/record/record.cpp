@@ -66,7 +66,7 @@ class Recorder : public Recording {
     if (options.marks_compiler) marks_.emplace(tree);
     if (options.coroutines) {
       keep_suspended(shape_for(output.format(), options.shape));
-      coroutines_.emplace(tree, options.coroutine_rate);
+      coroutines_.emplace(tree, options.coroutine_rate, options.slower.has_value());
     }
     if (output.is_raw()) write_raw(output.stream_behind());
     else if (output.format().carries_recording) write_raw(carried_);
@@ -78,7 +78,7 @@ class Recorder : public Recording {
   }
   void look(const LoopCounts& counts) override {
     if (marks_) marks_->look(*this);
-    if (coroutines_) coroutines_->look(*this);
+    if (coroutines_) coroutines_->look(*looks_to_);
     if (has_sources()) sources_.collect(*this);  // at once: a subprocess may end soon
     if (counts.duration_ns >= program_ns_) {
       describe_program(tree_, about_);
@@ -101,11 +101,15 @@ class Recorder : public Recording {
   bool has_enough() override { return !failed_.has_value(); }
   void before_suspend() override { progress_.clear(); }
 
-  // `writes`: there is a profile that is worth a file.
+  // Looks at coroutines are given to the sink instead, which gives them to this one.
+  void send_looks_through(SampleSink& sink) { looks_to_ = &sink; }
+  void end_looks() {
+    if (coroutines_) coroutines_->finish(*looks_to_);
+  }
+  // After end_looks(). `writes`: there is a profile that is worth a file.
   Result<void> finish(const LoopCounts& counts, bool writes) {
     if (has_sources()) sources_.finish(*this);
     if (marks_) marks_->finish(*this, counts.duration_ns);
-    if (coroutines_) coroutines_->finish(*this);
     (void)writing_.finish();  // what it has written is replaced now
     Recording::finish();
     update_metadata(counts, true);
@@ -169,6 +173,7 @@ class Recorder : public Recording {
   SourceCollector sources_;
   std::optional<CompilerMarks> marks_;
   std::optional<CoroutineLooks> coroutines_;
+  SampleSink* looks_to_ = this;
   system::ProgressLine progress_;
   Metadata about_;
   std::int64_t program_ns_ = 0;
@@ -266,12 +271,19 @@ Part record_part(const RecordOptions& options, const Alongside* alongside, Proce
   const LoopOptions loop_options = {options.rate, options.duration, options.max_stopped, options.always_stop,
                                     kernel.logs};
   std::optional<SlowRequests> slow;
-  if (options.slower) slow.emplace(recorder, tree.tables(), static_cast<std::int64_t>(*options.slower * 1000));
+  if (options.slower) {
+    slow.emplace(recorder, tree.tables(), static_cast<std::int64_t>(*options.slower * 1000));
+    recorder.send_looks_through(*slow);
+  }
   if (alongside != nullptr) part.ran = alongside->run(tree, loop_options, recorder, part.counts);
   else run_loop(tree, loop_options, slow ? static_cast<SampleSink&>(*slow) : recorder, part.counts);
+  recorder.end_looks();
   if (slow) slow->finish();
   const LoopCounts& counts = part.counts;
-  part.nothing = part.ran ? why_nothing(options, tree, recorder.profile(), counts, descendants) : part.ran.error();
+  const bool only_waits = slow && output.is_raw() && recorder.profile().samples() == 0 &&
+                          recorder.suspended() != nullptr && recorder.suspended()->samples() != 0;
+  if (!part.ran) part.nothing = part.ran.error();
+  else if (!only_waits) part.nothing = why_nothing(options, tree, recorder.profile(), counts, descendants);
   part.written = recorder.finish(counts, part.shows());
   part.refused = recorder.profile().losses(Loss::refused) != 0;
   part.is_written = part.shows() && part.written.has_value();

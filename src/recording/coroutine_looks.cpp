@@ -17,8 +17,8 @@ namespace {
 using Clock = system::Clock;
 
 constexpr std::chrono::milliseconds first_pause(50), between_searches(50);
-// Places of one Lua in one look that are told apart, besides those of coroutines with a number.
-constexpr std::size_t most_groups = 500;
+// Places of one Lua in one look that are told apart, besides those of coroutines with a number; and places of requests.
+constexpr std::size_t most_groups = 500, most_groups_of_requests = 5000;
 
 std::int64_t own_cpu_ns() {
   constexpr std::int64_t second = 1'000'000'000;
@@ -32,14 +32,17 @@ AddressSpace space_of(pid_t pid) {
 
 }  // namespace
 
-CoroutineLooks::Watched::Watched(Session& session, Address its_G, const Lua& its_lua)
+CoroutineLooks::Watched::Watched(Session& session, Address its_G, const Lua& its_lua, bool by_request)
     : pid(session.pid()),
       program(session.program()),
       process(session.command()),
       G(its_G),
       lua(its_lua),
       memory(pid),
-      watch(memory, G, lua) {}
+      watch(memory, G, lua, [this, by_request](const Memory& read, Address L) {
+        const HostRequest request = requests ? requests->of_suspended(read, lua, G, L) : HostRequest{};
+        return by_request || request.text.empty() ? request.identity.id : std::hash<std::string>()(request.text);
+      }) {}
 
 void CoroutineLooks::start(Clock::time_point start) {
   start_ = start;
@@ -48,16 +51,16 @@ void CoroutineLooks::start(Clock::time_point start) {
   thread_ = system::thread_without_signals([this] { run(); });
 }
 
-void CoroutineLooks::look(Recording& recording) {
+void CoroutineLooks::look(SampleSink& sink) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   find();
-  if (has_round_) add_round(recording);
+  if (has_round_) add_round(sink);
 }
 
-void CoroutineLooks::finish(Recording& recording) {
+void CoroutineLooks::finish(SampleSink& sink) {
   stop();
-  if (has_round_) add_round(recording);
+  if (has_round_) add_round(sink);
 }
 
 void CoroutineLooks::stop() {
@@ -84,7 +87,7 @@ void CoroutineLooks::find() {
         left_some_out_ = true;
         break;
       }
-      watched_.push_back(std::make_unique<Watched>(*session, G, *lua));
+      watched_.push_back(std::make_unique<Watched>(*session, G, *lua, by_request_));
       // What is found at the beginning was there before.
       watched_.back()->looked_ns = looks_ == 0 ? 0 : system::to_ns(now - start_);
     }
@@ -128,18 +131,18 @@ void CoroutineLooks::look_at_all() {
   has_round_ = true;
 }
 
-void CoroutineLooks::add_round(Recording& recording) {
+void CoroutineLooks::add_round(SampleSink& sink) {
   has_round_ = false;
   for (const auto& watched : watched_) {
     for (const auto& session : tree_.sessions()) {
-      if (session->program() == watched->program && watched->was_found) add(recording, *watched, *session);
+      if (session->program() == watched->program && watched->was_found) add(sink, *watched, *session);
     }
   }
   std::erase_if(watched_, [](const auto& watched) { return !watched->was_found; });
 }
 
 // Names are asked for now, while the memory that was read is kept.
-void CoroutineLooks::add(Recording& recording, Watched& watched, Session& session) {
+void CoroutineLooks::add(SampleSink& sink, Watched& watched, Session& session) {
   if (!watched.lua.is_thread_of(watched.memory, watched.lua.main_thread(watched.memory, watched.G), watched.G)) return;
   StackReader& reader = session.sampler().reader();
   EventTables& tables = tree_.tables();
@@ -154,10 +157,11 @@ void CoroutineLooks::add(Recording& recording, Watched& watched, Session& sessio
   SuspendedGroup others;
   others.count = 0;
   CoroutineLook look;
-  std::size_t named = 0;
+  std::size_t named = 0, named_of_requests = 0;
   for (const WaitingGroup& group : watched.watch.groups()) {
     const Memory* memory = nullptr;
-    const bool is_shown = group.number != 0 || named++ < most_groups;
+    const bool is_shown = group.number != 0 ||
+                          (group.has_purpose ? named_of_requests++ < most_groups_of_requests : named++ < most_groups);
     if (!is_shown || !watched.watch.look_at(group.example, look, memory)) {
       others.count += group.count;
       others.longest_ns = std::max(others.longest_ns, group.longest_ns);
@@ -166,15 +170,22 @@ void CoroutineLooks::add(Recording& recording, Watched& watched, Session& sessio
     CoroutineFrames frames = frames_of(look, reader.lua().names(), reader.native_code(),
                                        {watched.lua, watched.G, *memory});
     if (frames.stack.empty()) frames.stack = {frames.began, marker("[not started]")};
-    const LabelsId labels = tables.labels.intern(
-        {{std::string(suspended_label), frames.began.name.empty() ? "(unknown)" : describe(frames.began, false)}});
-    found.groups.push_back({group.number, tables.stacks.intern(frames.stack), labels, group.count, group.longest_ns});
+    Labels labels = {
+        {std::string(suspended_label), frames.began.name.empty() ? "(unknown)" : describe(frames.began, false)}};
+    HostRequest request;
+    if (group.has_purpose && watched.requests)
+      request = watched.requests->of_suspended(*memory, watched.lua, watched.G, group.example);
+    if (!request.text.empty()) labels.push_back({std::string(request_label), request.text});
+    found.groups.push_back({group.number, tables.stacks.intern(frames.stack), tables.labels.intern(labels), group.count,
+                            group.longest_ns, request.identity});
   }
   if (others.count != 0) {
     others.stack = tables.stacks.intern(Stack{marker("[other places]")});
     found.groups.push_back(others);
   }
-  recording.add_suspended(found);
+  sink.add_suspended(found);
+  watched.requests.reset();
+  if (const HostRequests* const known = reader.requests()) watched.requests.emplace(*known);
 }
 
 std::string CoroutineLooks::text() const {

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -12,25 +13,28 @@
 
 #include "attach/live_memory.h"
 #include "heap/coroutine_watch.h"
-#include "recording/recording.h"
 #include "sampling/process_tree.h"
+#include "sampling/sample_sink.h"
+#include "stack/host_requests.h"
 
 namespace luaspy {
 
 class CoroutineLooks {
  public:
-  // `tree` must outlive it. `rate`: of looks, Hz; fewer if each takes long.
-  CoroutineLooks(ProcessTree& tree, double rate) : tree_(tree), pace_(static_cast<std::int64_t>(1e9 / rate)) {}
+  // `tree` must outlive it. `rate`: of looks, Hz; fewer if each takes long. `by_request`: those that wait for different
+  // requests are apart, not only for requests of another name.
+  CoroutineLooks(ProcessTree& tree, double rate, bool by_request)
+      : tree_(tree), pace_(static_cast<std::int64_t>(1e9 / rate)), by_request_(by_request) {}
   ~CoroutineLooks() { stop(); }
   CoroutineLooks(const CoroutineLooks&) = delete;
   CoroutineLooks& operator=(const CoroutineLooks&) = delete;
 
   // The time of the recording begins.
   void start(system::Clock::time_point start);
-  // Adds what was found since the last call to the recording. Often: it costs little if there is nothing.
-  void look(Recording& recording);
+  // Gives what was found since the last call to the sink. Often: it costs little if there is nothing.
+  void look(SampleSink& sink);
   // At the end.
-  void finish(Recording& recording);
+  void finish(SampleSink& sink);
 
   // What to say of it at the end; "": nothing.
   std::string text() const;
@@ -40,13 +44,14 @@ class CoroutineLooks {
 
  private:
   struct Watched {
-    Watched(Session& session, Address its_G, const Lua& its_lua);
+    Watched(Session& session, Address its_G, const Lua& its_lua, bool by_request);
     pid_t pid;
     std::uint64_t program;
     std::string process;
     Address G;
     const Lua& lua;
     LiveMemory memory;
+    std::optional<HostRequests> requests;  // as the session's samples knew them when it was looked at last
     CoroutineWatch watch;
     std::int64_t looked_ns = 0;  // when it was looked at last; before that: found
     bool was_found = false;      // in the last round
@@ -55,13 +60,14 @@ class CoroutineLooks {
   void find();
   void run();
   void look_at_all();
-  void add_round(Recording& recording);
-  void add(Recording& recording, Watched& watched, Session& session);
+  void add_round(SampleSink& sink);
+  void add(SampleSink& sink, Watched& watched, Session& session);
   void stop();
 
   static constexpr std::size_t most_watched = 256;
   ProcessTree& tree_;
   const std::chrono::nanoseconds pace_;
+  const bool by_request_;
   system::Clock::time_point start_{}, find_at_{};
   std::set<std::uint64_t> searched_;  // programs
   std::mutex mutex_;                  // held while there is a look

@@ -36,7 +36,7 @@ class Recording : public SampleSink {
   void add_allocation(ThreadId thread, const RawWriter::Allocation& allocation, const Sample& sample);
   // The same for suspended coroutines.
   void keep_suspended(const ViewOptions& shape);
-  void add_suspended(const SuspendedLook& look);
+  void add_suspended(const SuspendedLook& look) override;
   const Profile* suspended() const { return suspended_ ? &suspended_->profile() : nullptr; }
   const Profile* allocations() const { return allocated_ ? &allocated_->profile() : nullptr; }
 

@@ -30,65 +30,98 @@ void SlowRequests::begin(system::Clock::time_point start) {
   sink_.begin(start);
 }
 
-std::uint64_t SlowRequests::key_of(ThreadId thread, const Sample& sample) const {
-  if (sample.request.id == 0 || sample.loss != Loss::none) return 0;
-  std::uint64_t key = sample.request.id;
-  mix(key, static_cast<std::uint64_t>(tables_.threads[thread].pid));
+std::uint64_t SlowRequests::key_of(int pid, const RequestIdentity& request) {
+  if (request.id == 0) return 0;
+  std::uint64_t key = request.id;
+  mix(key, static_cast<std::uint64_t>(pid));
   return key;
 }
 
+std::uint64_t SlowRequests::key_of(ThreadId thread, const Sample& sample) const {
+  return sample.loss == Loss::none ? key_of(tables_.threads[thread].pid, sample.request) : 0;
+}
+
 void SlowRequests::add(ThreadId thread, const Tick& tick, const Sample& sample) {
-  if (const std::uint64_t key = key_of(thread, sample); key != 0) {
-    const std::int64_t now_ms = begin_ms_ + tick.at_ns / ns_per_ms;
-    const auto [found, is_new] = requests_.try_emplace(key);
-    Request& request = found->second;
-    if (is_new) {
-      // A clock that was set meanwhile is no beginning.
-      constexpr std::int64_t day = 86'400 * ms_per_s;
-      const std::int64_t said = sample.request.begun_ms;
-      request.begun_ms = said != 0 && said <= now_ms && said > now_ms - day ? said : now_ms;
-      ++seen_;
-    }
-    const bool was_slow = request.age_ms >= slower_ms_;
-    request.age_ms = std::max(request.age_ms, now_ms - request.begun_ms);
-    if (!was_slow && request.age_ms >= slower_ms_) ++slow_;
-    ++request.held;
-    const std::string* const name = tables_.labels.find(sample.labels, request_label);
-    if (name != nullptr && !request.has_name && (request.name.empty() || !sample.request.is_part)) {
-      request.name = *name;
-      request.has_name = !sample.request.is_part;
-    }
-  }
+  if (const std::uint64_t key = key_of(thread, sample); key != 0) meet(key, sample.request, sample.labels, tick.at_ns);
   hold({tick, thread, sample});
 }
 
-void SlowRequests::end(int pid, const Tick& tick) { hold({tick, {}, {}, pid}); }
+void SlowRequests::add_suspended(const SuspendedLook& look) {
+  for (const SuspendedGroup& group : look.groups) {
+    if (const std::uint64_t key = key_of(look.pid, group.request); key != 0)
+      meet(key, group.request, group.labels, look.at_ns);
+  }
+  hold({.suspended = std::make_unique<SuspendedLook>(look)});
+}
+
+void SlowRequests::meet(std::uint64_t key, const RequestIdentity& identity, LabelsId labels, std::int64_t at_ns) {
+  const std::int64_t now_ms = begin_ms_ + at_ns / ns_per_ms;
+  const auto [found, is_new] = requests_.try_emplace(key);
+  Request& request = found->second;
+  if (is_new) {
+    // A clock that was set meanwhile is no beginning.
+    constexpr std::int64_t day = 86'400 * ms_per_s;
+    const std::int64_t said = identity.begun_ms;
+    request.begun_ms = said != 0 && said <= now_ms && said > now_ms - day ? said : now_ms;
+    ++seen_;
+  }
+  const bool was_slow = request.age_ms >= slower_ms_;
+  request.age_ms = std::max(request.age_ms, now_ms - request.begun_ms);
+  if (!was_slow && request.age_ms >= slower_ms_) ++slow_;
+  ++request.held;
+  const std::string* const name = tables_.labels.find(labels, request_label);
+  if (name != nullptr && !request.has_name && (request.name.empty() || !identity.is_part)) {
+    request.name = *name;
+    request.has_name = !identity.is_part;
+  }
+}
+
+void SlowRequests::end(int pid, const Tick& tick) { hold({.tick = tick, .ended = pid}); }
 
 void SlowRequests::hold(Held held) {
+  held_size_ += held.size();
   held_.push_back(std::move(held));
-  if (held_.size() > most_held) release();
+  while (held_size_ > most_held) release();
 }
 
 // The one that waits longest.
 void SlowRequests::release() {
   Held held = std::move(held_.front());
   held_.pop_front();
+  held_size_ -= held.size();
   if (held.ended != 0) return sink_.end(held.ended, held.tick);
+  if (held.suspended) return release(*held.suspended);
   Sample& sample = held.sample;
   if (sample.loss == Loss::none) {
-    const auto request = requests_.find(key_of(held.thread, sample));
-    if (request != requests_.end() && request->second.age_ms >= slower_ms_) {
-      sample.labels = with_slow_label(sample.labels, request->second);
+    if (const std::optional<LabelsId> labels = decide(key_of(held.thread, sample), sample.labels)) {
+      sample.labels = *labels;
     } else {
       sample.loss = Loss::left_out;
       sample.stack = empty_stack;
     }
-    // Of a slow one, more may come, which is the same one.
-    constexpr std::size_t most_slow = 1 << 14;
-    const bool is_over = request != requests_.end() && --request->second.held == 0;
-    if (is_over && (request->second.value.empty() || requests_.size() > most_slow)) requests_.erase(request);
   }
   sink_.add(held.thread, held.tick, sample);
+}
+
+void SlowRequests::release(SuspendedLook& look) {
+  std::erase_if(look.groups, [&](SuspendedGroup& group) {
+    const std::optional<LabelsId> labels = decide(key_of(look.pid, group.request), group.labels);
+    if (labels) group.labels = *labels;
+    return !labels;
+  });
+  sink_.add_suspended(look);
+}
+
+std::optional<LabelsId> SlowRequests::decide(std::uint64_t key, LabelsId labels) {
+  const auto found = requests_.find(key);
+  if (found == requests_.end()) return std::nullopt;
+  Request& request = found->second;
+  std::optional<LabelsId> decided;
+  if (request.age_ms >= slower_ms_) decided = with_slow_label(labels, request);
+  // Of a slow one, more may come, which is the same one.
+  constexpr std::size_t most_slow = 1 << 14;
+  if (--request.held == 0 && (request.value.empty() || requests_.size() > most_slow)) requests_.erase(found);
+  return decided;
 }
 
 void SlowRequests::finish() {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -15,7 +17,8 @@ namespace luaspy {
 
 class SlowRequests : public SampleSink {
  public:
-  static constexpr std::size_t most_held = 1 << 16;  // samples that wait, some 20 MB: then the first ones no longer can
+  // Samples, and groups of coroutines, that wait, some 20 MB: then the first ones no longer can.
+  static constexpr std::size_t most_held = 1 << 16;
 
   // `tables`: what the numbers of samples stand for. Both must outlive it.
   SlowRequests(SampleSink& sink, EventTables& tables, std::int64_t slower_ms)
@@ -30,6 +33,8 @@ class SlowRequests : public SampleSink {
   void begin_at(std::int64_t wall_ms) { begin_ms_ = wall_ms; }
   void begin(system::Clock::time_point start) override;
   void add(ThreadId thread, const Tick& tick, const Sample& sample) override;
+  // Of coroutines, too, only those of slow requests are left.
+  void add_suspended(const SuspendedLook& look) override;
   void end(int pid, const Tick& tick) override;
   void add_idle(ThreadId thread, std::int64_t count) override { sink_.add_idle(thread, count); }
   void add_waiting(ThreadId thread, std::int64_t count) override { sink_.add_waiting(thread, count); }
@@ -42,10 +47,12 @@ class SlowRequests : public SampleSink {
 
  private:
   struct Held {
-    Tick tick;
+    Tick tick{};
     ThreadId thread{};
-    Sample sample;
+    Sample sample{};
     int ended = 0;  // 0: it is a sample. Else: this process has ended.
+    std::unique_ptr<SuspendedLook> suspended{};
+    std::size_t size() const { return 1 + (suspended ? suspended->groups.size() : 0); }
   };
   struct Request {
     std::string name{};         // what its label says
@@ -53,12 +60,17 @@ class SlowRequests : public SampleSink {
     std::string value{};        // of slow_label: made once
     std::int64_t begun_ms = 0;  // since 1970
     std::int64_t age_ms = 0;    // when it was seen last
-    std::size_t held = 0;       // samples of it that wait
+    std::size_t held = 0;       // what waits of it
   };
   // The same address may be in several processes. 0: it was for none.
+  static std::uint64_t key_of(int pid, const RequestIdentity& request);
   std::uint64_t key_of(ThreadId thread, const Sample& sample) const;
+  void meet(std::uint64_t key, const RequestIdentity& identity, LabelsId labels, std::int64_t at_ns);
+  // The labels of what was held, with slow_label; nullopt: it is of no slow request.
+  std::optional<LabelsId> decide(std::uint64_t key, LabelsId labels);
   void hold(Held held);
   void release();
+  void release(SuspendedLook& look);
   LabelsId with_slow_label(LabelsId labels, Request& request);
 
   SampleSink& sink_;
@@ -66,8 +78,9 @@ class SlowRequests : public SampleSink {
   const std::int64_t slower_ms_;
   std::int64_t begin_ms_ = 0;
   std::deque<Held> held_;
+  std::size_t held_size_ = 0;
   bool has_ended_ = false;                               // nothing more comes
-  std::unordered_map<std::uint64_t, Request> requests_;  // by key_of(): those with samples that wait, and slow ones
+  std::unordered_map<std::uint64_t, Request> requests_;  // by key_of(): those of which something waits, and slow ones
   std::int64_t seen_ = 0, slow_ = 0;
 };
 

@@ -68,6 +68,8 @@ Result<RawWindow> window_of(const ReportOptions& options, RecordingFile& file) {
 // Why there is nothing to report.
 Error nothing(const ReportOptions& options, RecordingFile& file, const Profile& profile) {
   const std::string& path = file.path();
+  if (profile.waits && profile.waits->samples() != 0 && !is_narrowed(options))
+    return {Cause::no_samples, fmt::format("{}: nothing ran there; what waited is shown by --coroutines.", path)};
   if (profile.losses(Loss::left_out) != 0)
     return {Cause::no_samples,
             fmt::format("{}: {} leave no sample.", path,

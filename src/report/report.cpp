@@ -76,15 +76,12 @@ std::string torn_text(const std::string& torn) {
   return fmt::format("  the file is damaged: {}; this is what comes before\n", printable(torn));
 }
 
-// Of threads, or with a label: coroutines that wait are none of these.
-bool chooses_samples(const ReportOptions& options) { return !options.thread.empty() || !options.shape.labels.empty(); }
-
 // Writes what was asked for of a recording, as a recording.
 Result<int> write_part(const ReportOptions& options) {
   RecordingFile file(options.files.front());
   Result<OutputFile> output = OutputFile::open({options.output, "raw", stem_of(options.files.front()) + "-part"});
   if (!output) return output.error();
-  RawPart part(output->stream(), !chooses_samples(options));
+  RawPart part(output->stream(), options.thread.empty());
   const Result<Profile> profile = read_for(options, file, options.shape, false, &part);
   if (!profile) {
     output->discard();
@@ -276,9 +273,10 @@ Result<int> write_views(const ReportOptions& options) {
   RecordingFiles files = files_of(options);
   const Result<Profile> profile = read_all(options, files, shape, false);
   if (!profile) return profile.error();
-  const Profile* const waits = options.coroutines         ? &*profile
-                               : chooses_samples(options) ? nullptr
-                                                          : profile->waits.get();
+  // No coroutine that waits is of a thread; with labels there may be none.
+  const bool has_waits = options.thread.empty() && profile->waits &&
+                         (options.shape.labels.empty() || profile->waits->samples() != 0);
+  const Profile* const waits = options.coroutines ? &*profile : has_waits ? profile->waits.get() : nullptr;
   if (options.json) return write_text(options, profile_json(names_of(options), *profile, waits), 0);
   const TextStyle style = style_of(options, profile->about.unit);
   std::string text;

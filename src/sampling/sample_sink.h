@@ -7,6 +7,7 @@
 #include "base/cpu_use.h"
 #include "base/ids.h"
 #include "base/sample.h"
+#include "events/suspended.h"
 #include "sampling/precedence.h"
 #include "system/calls.h"
 
@@ -43,6 +44,8 @@ class SampleSink {
   virtual void add_waiting(ThreadId thread, std::int64_t count) = 0;
   // Ticks without a result.
   virtual void add_loss(Loss loss, std::int64_t count) = 0;
+  // What was found beside the ticks.
+  virtual void add_suspended(const SuspendedLook&) {}
   // A process is no longer sampled, while others are: it has ended, or executed another program.
   virtual void end(int /*pid*/, const Tick&) {}
   // With LoopOptions::renews_tables: from now on all threads and stacks have other numbers.

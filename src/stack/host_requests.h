@@ -22,6 +22,10 @@ class HostRequests {
     HostRequest request = nginx_.value(joined, stopped, live);
     return request.text.empty() ? redis_.value(joined, stopped, live) : request;
   }
+  // Of a coroutine that is suspended; scripts of Redis are not.
+  HostRequest of_suspended(const Memory& memory, const Lua& lua, Address G, Address L) const {
+    return nginx_.of_suspended(memory, lua, G, L);
+  }
   bool has_learned() const { return nginx_.has_learned() || redis_.has_learned(); }
   // No stop may be in touch() meanwhile.
   void learn() {

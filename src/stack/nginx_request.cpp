@@ -36,6 +36,14 @@ struct List {
   std::uint64_t element_size = 0, most = 0;  // of a part
   Address pool = 0;
 };
+// ngx_http_request.h: an array of what modules keep for the request, behind its signature and its connection.
+constexpr Address contexts = 16;
+constexpr int most_modules = 128;
+// ngx_http_lua_common.h, ngx_http_lua_ctx_t: the request; a list of the contexts of coroutines and light threads; and,
+// in it, that of the thread which the request began with. Each has its lua_State.
+constexpr std::size_t words_of_request = 4, words_to_list = 8, context_words = 64;
+constexpr std::uint64_t coroutines_of_a_part = 4;  // ngx_http_lua_util.c, ngx_http_lua_create_co_ctx
+
 // ngx_hash.h, ngx_table_elt_t: a hash, key, value, the key in small letters; since 1.23 the next one of its name.
 constexpr std::array<std::uint64_t, 2> header_sizes = {48, 56};
 constexpr Address header_key = 8, header_value = header_key + str_size;
@@ -56,6 +64,26 @@ std::string_view span_in(std::string_view traceparent) {
   return traceparent[version.size() + text.size()] == '-' && span_of_text(text) ? text : std::string_view();
 }
 
+// Whether the list of contexts of coroutines has one of L.
+bool lists_coroutine(const Memory& memory, Address place, Address L) {
+  constexpr std::uint64_t most_size = 512;
+  constexpr int most_parts = 64;
+  const auto list = memory.get<List>(place);
+  if (!list || list->most != coroutines_of_a_part || list->element_size > most_size ||
+      list->element_size % sizeof(Address) != 0)
+    return false;
+  std::optional<Part> part = list->part;
+  for (int i = 0; i < most_parts && part && part->count <= coroutines_of_a_part; ++i) {
+    std::array<Address, coroutines_of_a_part * most_size / sizeof(Address)> words{};
+    const std::span<Address> all = std::span(words).first(part->count * list->element_size / sizeof(Address));
+    if (!plausible_pointer(part->elements) || !memory.read(part->elements, std::as_writable_bytes(all))) return false;
+    if (std::ranges::find(all, L) != all.end()) return true;
+    if (part->next == 0) return false;
+    part = memory.get<Part>(part->next);
+  }
+  return false;
+}
+
 }  // namespace
 
 bool NginxRequests::Text::read(const Memory& memory, Address place) {
@@ -73,6 +101,24 @@ bool NginxRequests::Text::read(const Memory& memory, Address place) {
 Address NginxRequests::request_of(const Memory& memory, Address L) {
   const Address request = memory.get<Address>(L + exdata).value_or(0);
   return plausible_pointer(request) && memory.get<std::uint32_t>(request) == signature ? request : 0;
+}
+
+// Whether the context of lua-nginx-module for this request has the coroutine.
+bool NginxRequests::knows(const Memory& memory, Address request, Address L) {
+  const Address first = memory.get<Address>(request + contexts).value_or(0);
+  for (int i = 0; i < most_modules && plausible_pointer(first); ++i) {
+    const std::optional<Address> context = memory.get<Address>(first + static_cast<Address>(i) * sizeof(Address));
+    if (!context) return false;
+    const auto words = plausible_pointer(*context) ? memory.get<std::array<Address, context_words>>(*context)
+                                                   : std::nullopt;
+    if (!words) continue;
+    const std::span<const Address> all(*words), head = all.first(words_of_request);
+    if (std::ranges::find(head, request) == head.end()) continue;
+    if (std::ranges::find(all, L) != all.end()) return true;
+    for (const Address word : all.first(words_to_list))
+      if (plausible_pointer(word) && lists_coroutine(memory, word, L)) return true;
+  }
+  return false;
 }
 
 bool NginxRequests::is_request_line(const Memory& memory, Address place) {
@@ -185,10 +231,14 @@ void NginxRequests::touch(const Memory& memory, const Located& located) const {
   }
 }
 
+bool NginxRequests::has_exdata(const Memory& memory, const Lua& lua, Address G) {
+  const Address main = lua.main_thread(memory, G);
+  return lua.kind() == LuaKind::luajit && main != 0 && G - main == state_size;
+}
+
 bool NginxRequests::may_have_requests(const ActiveState& state, const Memory& live) {
   if (const auto known = has_exdata_.find(state.G); known != has_exdata_.end()) return known->second;
-  const Address main = state.lua->main_thread(live, state.G);
-  const bool has = state.lua->kind() == LuaKind::luajit && main != 0 && state.G - main == state_size;
+  const bool has = has_exdata(live, *state.lua, state.G);
   new_has_exdata_[state.G] = has;
   has_learned_ = true;
   return has;
@@ -213,6 +263,16 @@ HostRequest NginxRequests::value(const Joined& joined, const Memory& stopped, co
     return request_with(texts);
   }
   return {};
+}
+
+HostRequest NginxRequests::of_suspended(const Memory& memory, const Lua& lua, Address G, Address L) const {
+  if (!has_exdata(memory, lua, G)) return {};
+  const Address request = request_of(memory, L);
+  if (request == 0 || !knows(memory, request, L)) return {};
+  if (!places_.request_line) return unknown_request();
+  Texts texts;
+  read_texts(memory, request, texts);
+  return request_with(texts);
 }
 
 void NginxRequests::learn() {

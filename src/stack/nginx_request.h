@@ -29,6 +29,9 @@ class NginxRequests {
   // it cannot be read; "(no request)" in a timer and where else nginx has made one up; "" if this is no Lua of nginx.
   // `stopped`: what the stop has read. `live`: the memory as it is now.
   HostRequest value(const Joined& joined, const Memory& stopped, const Memory& live);
+  // Of a coroutine that is suspended: the same, by what has been learned so far. "" also where its request does not
+  // know it (any more): a coroutine that nobody resumes is left as it is, and its request's memory serves others.
+  HostRequest of_suspended(const Memory& memory, const Lua& lua, Address G, Address L) const;
 
   bool has_learned() const { return has_learned_; }
   // No stop may be in touch() meanwhile.
@@ -65,6 +68,7 @@ class NginxRequests {
     RequestIdentity identity{};
   };
   static Address request_of(const Memory& memory, Address L);
+  static bool knows(const Memory& memory, Address request, Address L);
   static bool is_request_line(const Memory& memory, Address place);
   static bool is_list_of_headers(const Memory& memory, Address place);
   static Places find_places(const Memory& memory, Address request);
@@ -74,6 +78,7 @@ class NginxRequests {
   bool lacks_places() const { return !places_.request_line || !places_.main || (traces_ && !places_.headers); }
   HostRequest unknown_request() const;
   HostRequest request_with(const Texts& texts) const;
+  static bool has_exdata(const Memory& memory, const Lua& lua, Address G);
   bool may_have_requests(const ActiveState& state, const Memory& live);
 
   bool traces_;

@@ -30,6 +30,9 @@ class StackReader {
   // Samples have these labels from now on. `table` must outlive it. Call before the first look.
   void label(const LabelChoice& choice, LabelTable& table);
 
+  // How requests are read, if samples are labelled with them; else nullptr. By the thread that calls finish().
+  const HostRequests* requests() const { return shows_requests_ ? &*requests_ : nullptr; }
+
   // Looks for states of every Lua version, whatever files are mapped.
   void try_all_layouts();
   // Reads the target's mappings again and searches new ones for Lua.

@@ -9,8 +9,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "live/server.h"
 #include "support/harness.h"
@@ -209,6 +211,90 @@ TEST_CASE("nginx: only requests that took long, each with its samples", "[live][
   const double all = samples["/works"] + samples["/waits"];
   CHECK(values.samples == all);
   CHECK(std::abs(samples["/works"] / all - 0.75) < 5 * std::sqrt(0.75 * 0.25 / all) + 0.08);  // 60 and 20 ms
+}
+
+TEST_CASE("nginx: where the coroutines of slow requests waited", "[live][labels][all]") {
+  const Folder folder;
+  const std::string file = folder.path("slow.luaspy"), socket = folder.path("socket");
+  Running nginx(nginx_with("slow-nginx", folder));
+  nginx.read_until("READY");
+  const auto ask = [&](const std::string& path) {
+    const Connection connection(nginx, socket);
+    connection.send("GET " + path + " HTTP/1.0\r\n\r\n");
+    return connection.rest();
+  };
+  std::future<Finished> recording = record(nginx.pid(), file,
+                                           {"--slower", "200ms", "--coroutines", "--coroutine-rate", "50"});
+  double sent = 0;
+  while (runs(recording)) {
+    const Connection slow(nginx, socket), threads(nginx, socket);
+    slow.send("GET /waits HTTP/1.0\r\n\r\n");
+    threads.send("GET /thread HTTP/1.0\r\n\r\n");
+    // The coroutines of /exit are left where they are, and the memory of their requests serves others.
+    for (int i = 0; i < 50; ++i)
+      CHECK(ask(i % 2 == 0 ? "/exit" : "/fast").find(i % 2 == 0 ? " 403 " : " 200 OK") != std::string::npos);
+    CHECK(slow.rest().find(" 200 OK") != std::string::npos);
+    CHECK(threads.rest().find(" 200 OK") != std::string::npos);
+    ++sent;
+  }
+  const Finished recorded = recording.get();
+  INFO(recorded.err);
+  REQUIRE(recorded.status == 0);
+  const Finished reported = luaspy({"report", file, "--coroutines", "--json"});
+  INFO(reported.err);
+  REQUIRE(reported.status == 0);
+  const nlohmann::json json = nlohmann::json::parse(reported.out);
+  INFO(reported.out.substr(0, 2000));
+  std::map<std::string, double> samples;
+  std::set<std::string> requests;
+  for (const auto& each : json.at("labels").at("slow")) {
+    const std::string value = each["value"], path = value.substr(0, value.find(','));
+    CHECK((path == "GET /waits" || path == "GET /thread"));
+    CHECK(std::stoi(value.substr(value.find(',') + 1)) >= 200);
+    samples[path] += each["samples"].get<double>();
+    requests.insert(value);
+  }
+  CHECK(static_cast<double>(requests.size()) <= 2 * sent);
+  CHECK(static_cast<double>(requests.size()) >= 2 * (sent - 3));
+  // /waits has one that waits for 300 ms, /thread two: one that waits for the other one.
+  CHECK(samples["GET /thread"] / samples["GET /waits"] == Approx(2).margin(0.5));
+  for (const auto& place : json.at("coroutines").at("places")) {
+    const std::string stack = place.at("stack").dump();
+    INFO(stack);
+    CHECK(stack.find("slow-nginx.lua") != std::string::npos);
+    CHECK(stack.find("exit") == std::string::npos);
+  }
+  // One of them, by itself.
+  const std::string one = *requests.begin();
+  const Finished of_one = luaspy({"report", file, "--coroutines", "--label", "slow=^" + one, "--json"});
+  INFO(of_one.err);
+  REQUIRE(of_one.status == 0);
+  CHECK(nlohmann::json::parse(of_one.out).at("labels").at("slow").size() == 1);
+  // The track of each says what it waited for: 300 ms, but for what it worked, and for what was seen of it too late.
+  const Finished traced = luaspy({"report", file, "-f", "chrometrace", "-o", "-"});
+  REQUIRE(traced.status == 0);
+  std::map<int, std::string> names;
+  std::map<int, std::vector<std::pair<std::string, double>>> open;
+  double waited_us = 0, tracks_of_waits = 0;
+  std::size_t tracks = 0;
+  const nlohmann::json trace = nlohmann::json::parse(traced.out);
+  for (const auto& event : trace.at("traceEvents")) {
+    const int tid = event.value("tid", 0);
+    const std::string phase = event.at("ph");
+    if (event.value("name", "") == "thread_name") {
+      names[tid] = event.at("args").at("name");
+      tracks_of_waits += names[tid].starts_with("GET /waits, ");
+      tracks += names[tid].starts_with("GET ");
+    }
+    if (phase == "B") open[tid].emplace_back(event.at("name"), event.at("ts"));
+    if (phase != "E") continue;
+    const auto [name, from] = open[tid].back();
+    open[tid].pop_back();
+    if (name == "waits" && names[tid].starts_with("GET /waits, ")) waited_us += event.at("ts").get<double>() - from;
+  }
+  CHECK(waited_us / tracks_of_waits / 1000 == Approx(290).margin(50));
+  CHECK(tracks >= requests.size());
+  CHECK(static_cast<double>(tracks) <= 2 * sent);
 }
 
 TEST_CASE("--slower that leaves nothing says so", "[live][labels]") {

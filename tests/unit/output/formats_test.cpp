@@ -8,6 +8,7 @@
 #include <array>
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -255,6 +256,51 @@ TEST_CASE("what waits for a CPU is asleep in no format", "[unit]") {
   CHECK(idle.at("subcategories").at(1) == "waiting for a CPU");
   CHECK(kinds.contains({7, 0}));
   CHECK(kinds.contains({7, 1}));
+}
+
+TEST_CASE("a slow request's track says what it waited for where it did not work", "[unit]") {
+  constexpr std::int64_t ms = 1'000'000;
+  Profile profile;
+  FramedSample sample;
+  sample.stack = {{Frame::Kind::lua, "works", "a.lua", 1, 2}};
+  sample.labels = profile.labels().intern({{"slow", "GET /a"}});
+  for (const std::int64_t at_ms : {20, 60}) add_framed(profile, {1, "one", 7}, {at_ms * ms, 10 * ms}, sample);
+  sample.labels = profile.labels().intern({{"slow", "GET /b"}});
+  add_framed(profile, {1, "one", 7}, {70 * ms, 10 * ms}, sample);
+  const auto stack = [&](const std::string& name) {
+    return profile.stacks().intern(Stack{{Frame::Kind::lua, name, "a.lua", 1, 2}});
+  };
+  const StackId sleep = stack("sleep"), read = stack("read"), late = stack("late");
+  // It was seen in one wait before and behind its second sample.
+  profile.request_waits = {
+      {7, "GET /a", {{sleep, 25 * ms, 25 * ms}, {read, 40 * ms, 70 * ms}, {late, 90 * ms, 95 * ms}}},
+      {7, "GET /waits", {{read, 10 * ms, 30 * ms}}},
+      {7, "GET /once", {{read, 10 * ms, 10 * ms}}}};
+  std::ostringstream out;
+  find_format("chrometrace")->write(profile, {}, out);
+  std::map<int, std::string> names;
+  std::map<int, std::vector<std::pair<std::string, double>>> open;
+  std::map<std::string, std::vector<std::string>> slices;  // by track, in the order of ends: "FROM-TO NAME" (ms)
+  const nlohmann::json trace = nlohmann::json::parse(out.str());
+  for (const auto& event : trace.at("traceEvents")) {
+    const int tid = event.value("tid", 0);
+    const std::string phase = event.at("ph");
+    if (event.value("name", "") == "thread_name") names[tid] = event.at("args").at("name");
+    if (phase == "B") open[tid].emplace_back(event.at("name"), event.at("ts"));
+    if (phase != "E") continue;
+    REQUIRE_FALSE(open[tid].empty());
+    const auto& [name, from] = open[tid].back();
+    slices[names[tid]].push_back(fmt::format("{:g}-{:g} {}", from / 1000, event.at("ts").get<double>() / 1000, name));
+    open[tid].pop_back();
+  }
+  using Lines = std::vector<std::string>;
+  const std::string at = " (a.lua:1)";
+  CHECK(slices["GET /a"] == Lines{"10-20 works" + at, "20-40 sleep" + at, "20-40 waits", "40-50 read" + at,
+                                  "40-50 waits", "50-60 works" + at, "60-90 read" + at, "60-90 waits",
+                                  "90-95 late" + at, "90-95 waits", "10-95 GET /a"});
+  CHECK(slices["GET /b"] == Lines{"60-70 works" + at, "60-70 GET /b"});
+  CHECK(slices["GET /waits"] == Lines{"10-30 read" + at, "10-30 waits", "10-30 GET /waits"});
+  CHECK_FALSE(slices.contains("GET /once"));  // for how long is not known
 }
 
 TEST_CASE("a process that has executed another program is two processes in Firefox", "[unit]") {

@@ -97,4 +97,26 @@ TEST_CASE("a track has the waits of a coroutine, and joins those that go on", "[
   CHECK(track.waits[1].stack != track.waits[2].stack);
 }
 
+TEST_CASE("a slow request has the waits of its coroutines, as far as they were seen", "[unit]") {
+  EventTables tables;
+  const StackId first = place(tables, 2), second = place(tables, 3);
+  const LabelsId slow = tables.labels.intern({{std::string(suspended_label), "a"}, {"slow", "GET /a, 5 ms"}});
+  ViewOptions shape;
+  shape.lines = true;
+  ProfileBuilder into(tables, shape, true);
+  SuspendedTracks tracks(tables, into);
+  for (const auto& [at_s, stack] : {std::pair(1, first), {2, first}, {4, second}})
+    tracks.add(
+        look_at(at_s * s, 1 * s, 7, {{1, stack, slow, 1, 0}, {2, second, slow, 1, 0}, {3, first, no_labels, 1, 0}}));
+  const Profile& profile = into.profile();
+  REQUIRE(profile.request_waits.size() == 1);
+  CHECK(profile.request_waits[0].request == "GET /a, 5 ms");
+  CHECK(profile.request_waits[0].pid == 7);
+  std::vector<std::pair<std::int64_t, std::int64_t>> times;
+  for (const SuspendedTrack::Wait& wait : profile.request_waits[0].waits)
+    times.emplace_back(wait.start_ns / s, wait.end_ns / s);
+  CHECK(times == std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 2}, {4, 4}});
+  CHECK(profile.tracks.size() == 1);  // of the other coroutine
+}
+
 }  // namespace luaspy

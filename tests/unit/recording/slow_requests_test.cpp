@@ -13,11 +13,19 @@ constexpr std::int64_t wall_ms = 1'700'000'000'000, ms = 1'000'000;
 
 struct Got : SampleSink {
   EventTables tables;
-  std::vector<std::string> all;  // "AT LABEL", "AT -" for what is left out, "AT end"
+  std::vector<std::string> all;  // "AT LABEL", "AT -" for what is left out, "AT end", "AT waits: LABEL" of each group
   void add(ThreadId, const Tick& tick, const Sample& sample) override {
     const std::string at = std::to_string(tick.at_ns / ms) + ' ';
     const std::string* const label = tables.labels.find(sample.labels, "slow");
     all.push_back(at + (sample.loss == Loss::left_out ? "-" : label != nullptr ? *label : ""));
+  }
+  void add_suspended(const SuspendedLook& look) override {
+    std::string text = std::to_string(look.at_ns / ms) + " waits:";
+    for (const SuspendedGroup& group : look.groups) {
+      const std::string label = *tables.labels.find(group.labels, "slow");
+      text += ' ' + label.substr(0, label.find(", began at"));
+    }
+    all.push_back(text);
   }
   void end(int, const Tick& tick) override { all.push_back(std::to_string(tick.at_ns / ms) + " end"); }
   void add_idle(ThreadId, std::int64_t) override {}
@@ -38,6 +46,16 @@ struct Run {
     sample.labels = got.tables.labels.intern({{"request", name}});
     sample.request = {id, begun_ms, is_part};
     slow.add(of_other ? other : thread, {at_ms * ms, ms, 1}, sample);
+  }
+  // Coroutines that wait, each for one of the requests; 0: for none.
+  void look(std::int64_t at_ms, const std::vector<std::uint64_t>& ids, int pid = 0) {
+    SuspendedLook look{.at_ns = at_ms * ms, .pid = pid};
+    for (const std::uint64_t id : ids) {
+      const LabelsId labels = got.tables.labels.intern(
+          {{"request", id == 0 ? "" : std::string(1, char('a' + id - 1))}});
+      look.groups.push_back({.labels = labels, .request = {id, 0, false}});
+    }
+    slow.add_suspended(look);
   }
   // Without the time of day, which is that of where the test runs.
   std::vector<std::string> end() {
@@ -92,6 +110,30 @@ TEST_CASE("--slower keeps processes apart, whose requests may lie at the same ad
   run.sample(230, 1, "b", 0, true);
   CHECK(run.end() == Lines{"10 -", "220 -", "230 -"});
   CHECK(run.slow.text() == "0 of 2 requests that were seen took 200 ms or longer");
+}
+
+TEST_CASE("--slower keeps the coroutines that wait for a slow request, and sees by them that it is one", "[unit]") {
+  Run run;
+  run.sample(10, 1, "a");
+  run.sample(20, 2, "b");
+  run.look(100, {1, 2, 0, 3});
+  run.look(210, {1, 0, 3}, 8);  // the same addresses in another process
+  run.look(220, {1, 3});
+  run.sample(230, 4, "d");
+  CHECK(run.end() ==
+        Lines{"10 a, 210 ms", "20 -", "100 waits: a, 210 ms", "210 waits:", "220 waits: a, 210 ms", "230 -"});
+  CHECK(run.slow.text() == "1 of 6 requests that were seen took 200 ms or longer");
+  Run of_waits;  // one that never works
+  of_waits.look(0, {3});
+  of_waits.look(200, {3});
+  CHECK(of_waits.end() == Lines{"0 waits: c, 200 ms", "200 waits: c, 200 ms"});
+}
+
+TEST_CASE("--slower holds a bounded number of coroutines", "[unit]") {
+  Run run;
+  const std::vector<std::uint64_t> many(SlowRequests::most_held / 4, 1);
+  for (std::int64_t i = 0; i < 5; ++i) run.look(i, many);
+  CHECK(run.got.all == Lines{"0 waits:", "1 waits:"});
 }
 
 TEST_CASE("--slower holds a bounded number of samples", "[unit]") {

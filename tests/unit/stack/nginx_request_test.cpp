@@ -65,6 +65,23 @@ class Server : public Memory {
     const Address words[] = {list + 8, elements, headers.size(), 0, size, 20, request};
     for (std::size_t i = 0; i < std::size(words); ++i) put(list + 8 * i, words[i]);
   }
+  // What lua-nginx-module keeps for it: the thread that it began with, and one of another coroutine.
+  void put_coroutines(Address request, Address entry, Address other) {
+    constexpr Address size = 96;  // of an ngx_http_lua_co_ctx_t
+    const Address contexts = next_, context = contexts + 64, list = context + 512, elements = list + 64;
+    next_ += 2048;
+    for (Address at = contexts; at < next_; at += 8) put(at, Address{0});
+    put(request + 16, contexts);
+    put(contexts + 8, request);  // of another module
+    put(contexts + 24, context);
+    put(context + 8, request);
+    put(context + 32, list);
+    put(context + 48, entry);
+    const Address words[] = {list + 8, elements, 2, 0, size, 4, request};
+    for (std::size_t i = 0; i < std::size(words); ++i) put(list + 8 * i, words[i]);
+    put(elements + size + 8, other);
+    put(elements + 2 * size + 8, Address{0x70000});  // behind its end
+  }
   static constexpr Address texts = 912;
 
  private:
@@ -227,6 +244,33 @@ TEST_CASE("nginx: a subrequest is a part of the request that has made it", "[uni
   CHECK(part.identity.is_part);
   CHECK(part.identity.id == own.id);
   CHECK(part.identity.begun_ms == 1'700'000'000'001);
+}
+
+TEST_CASE("nginx: a suspended coroutine is for the request that knows it", "[unit]") {
+  Looks looks(112);
+  Server& server = looks.server;
+  const Address first = server.request("GET /a HTTP/1.1", "/a", "GET"),
+                second = server.request("GET /b HTTP/1.1", "/b", "GET");
+  constexpr Address entry = 0x40000, light = 0x50000, gone = 0x60000, beyond = 0x70000;
+  server.put_coroutines(first, entry, light);
+  server.put_coroutines(second, 0x80000, 0x90000);
+  const auto of = [&](Address L, Address request) {
+    server.put(L + 96, request);
+    return looks.requests.of_suspended(server, looks.lua, Looks::G, L);
+  };
+  CHECK(of(entry, first).text == "(unknown)");
+  (void)looks.look(first);
+  CHECK(of(entry, first).text == "GET /a");
+  CHECK(of(light, first).text == "GET /a");
+  CHECK(of(light, first).identity.id == looks.whole_look(first).identity.id);
+  // Nobody has resumed them, and the memory of their request serves another one.
+  CHECK(of(gone, first).text == "");
+  CHECK(of(beyond, first).text == "");
+  CHECK(of(entry, second).text == "");
+  server.put(second + 16, Address{0x999000});
+  CHECK(of(0x80000, second).text == "");
+  Looks stock(96);
+  CHECK(stock.requests.of_suspended(server, stock.lua, Looks::G, entry).text == "");
 }
 
 TEST_CASE("nginx: what is no request is not taken for one", "[unit]") {
