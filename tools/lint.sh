@@ -1,7 +1,6 @@
 #!/bin/sh
-# Fails if a file is not formatted according to .clang-format, if clang-tidy has a finding (.clang-tidy lists its checks), or if a
-# file of the program needs what only another one includes, but for the most usual headers of the standard library. To format the
-# files: tools/lint.sh --fix. Needs Debian or Ubuntu; root, or a user with sudo.
+# Fails if a file is not formatted according to .clang-format, or if clang-tidy has a finding (.clang-tidy lists its checks). To
+# format the files: tools/lint.sh --fix. Needs Debian or Ubuntu; root, or a user with sudo.
 set -eu
 cd "$(dirname "$0")/.."
 . tools/packages.sh
@@ -13,8 +12,8 @@ if [ "${1:-}" = --fix ]; then
   exit
 fi
 sources | xargs clang-format --dry-run -Werror
-# Unity build, as in the tests' build: headers are read once for several files.
-cmake --preset clang -B build/lint -DCMAKE_UNITY_BUILD=ON -DLUASPY_TESTS=OFF >/dev/null
+# Unity build, as in the tests' build: headers are read, and checked, once for many files.
+cmake --preset clang -B build/lint -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20 -DLUASPY_TESTS=OFF >/dev/null
 cmake --build build/lint --target src/output/flamegraph_page.cpp >build/lint/messages || {
   cat build/lint/messages >&2
   exit 1
@@ -24,12 +23,3 @@ sed -n 's/^ *"file": "\(.*\)",*$/\1/p' build/lint/compile_commands.json | grep -
   cat build/lint/messages >&2 # the number of suppressed warnings, and errors
   exit 1
 }
-# Everything else is compiled as unity builds, which would not show it. A header that is read once takes half of the time.
-alone="-std=c++20 -Isrc -DFMT_SHARED"
-for header in algorithm chrono functional map memory optional span string string_view unordered_map utility vector fmt/format.h; do
-  echo "#include <$header>"
-done >build/lint/usual.h
-# shellcheck disable=SC2086 # words
-clang++ $alone -x c++-header build/lint/usual.h -o build/lint/usual.pch
-# shellcheck disable=SC2086
-git ls-files 'src/*.cpp' | grep -v /aarch64/ | xargs -P "$(nproc)" -n 8 clang++ $alone -fsyntax-only -include-pch build/lint/usual.pch

@@ -5,7 +5,7 @@
 namespace luaspy {
 namespace {
 
-constexpr int most_followed = 64;       // steps: path() leaves out some long before that
+constexpr int longest_path = 64;        // path() leaves out some long before that
 constexpr std::size_t most_found = 16;  // objects of one path
 
 }  // namespace
@@ -41,7 +41,7 @@ void ObjectNames::follow(Node at, std::string_view rest, bool is_first, const st
   const std::size_t before = found.size();
   const bool is_upvalue = analysis_.graph().type(at) == ObjectType::upvalue;
   if (rest.empty() && !is_upvalue) return found.push_back(at);
-  if (depth == most_followed) return;
+  if (depth == longest_path) return;
   for (const Node next : next_steps(at, rest, is_first)) {
     if (found.size() >= most_found) return;
     const Step one = step(at, next, is_first, name);

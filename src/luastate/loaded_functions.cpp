@@ -15,7 +15,7 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t most_functions = 1 << 16, most_tables = 1 << 14;
-constexpr std::uint64_t most_slots = 1 << 20;  // of all tables
+constexpr std::uint64_t most_slots_in_all = 1 << 20;  // of all tables
 constexpr std::uint64_t most_slots_of_module = 1 << 16;
 constexpr std::uint64_t most_slots_of_table = 1 << 12;  // larger ones are data
 constexpr std::size_t most_names = 4;                   // kept of one function
@@ -201,7 +201,7 @@ class LoadedFunctions::Reading {
   TableForm form_;
   std::vector<Found> tables_, parts_;
   std::unordered_set<Address> seen_, modules_;
-  std::uint64_t slots_left_ = most_slots;
+  std::uint64_t slots_left_ = most_slots_in_all;
 };
 
 LoadedFunctions::State& LoadedFunctions::state(Address G) {

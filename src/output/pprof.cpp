@@ -32,9 +32,9 @@ constexpr WeightName weight_name(Unit unit) {
   return names[static_cast<std::size_t>(unit)];
 }
 
-class Writer {
+class PprofWriter {
  public:
-  Writer(const Profile& profile, const WriteOptions& options, std::ostream& out)
+  PprofWriter(const Profile& profile, const WriteOptions& options, std::ostream& out)
       : profile_(profile), values_(options.values), options_(options), out_(out) {
     string("");
   }
@@ -195,7 +195,7 @@ class Writer {
 }  // namespace
 
 void write_pprof(const Profile& profile, const WriteOptions& options, std::ostream& out) {
-  Writer(profile, options, out).write();
+  PprofWriter(profile, options, out).write();
 }
 
 }  // namespace luaspy

@@ -29,7 +29,7 @@ int main(void) {
   static const char code[] =
       "local function leaf(x) for i = 1, 1000 do x = (x + i) % 1024 end return x end\n"
       "local function before() local x = 0 repeat x = leaf(x) until is_asked() end\n"
-      "local function after() local x = 0 while os.clock() < 0.6 do x = leaf(x) end end\n"
+      "local function after() local x = 0 while os.clock() < 1.2 do x = leaf(x) end end\n"
       "io.write('READY\\n') io.flush()\n"
       "before() become_daemon() after()\n";
   lua_State* L = luaL_newstate();
