@@ -33,7 +33,7 @@ void Locator::try_layouts(std::vector<const Lua*> layouts) {
   layouts_ = std::move(layouts);
   short_layouts_ = std::ranges::any_of(layouts_, [](const Lua* layout) { return layout->state().short_reference; });
   seen_.clear();
-  doubt_.left = Doubt::most;
+  doubt_ = {.pending = true};  // the last looks did not know what a state looks like
 }
 
 void Locator::forget() {

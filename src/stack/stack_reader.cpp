@@ -82,6 +82,7 @@ void StackReader::refresh() {
   if (!new_code || !map_.find_luas()) return;
   lock();
   lua_.try_layouts(map_.detector().layouts());
+  policy_.begin_again();
   if (label_values_) label_values_->forget();
   if (requests_) requests_->forget();
   unlock();

@@ -1,6 +1,7 @@
 #pragma once
 // How much a stop reads: as little as possible, since a thread is stopped meanwhile.
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 
@@ -22,6 +23,9 @@ class StopPolicy {
   // microseconds.
   void record(bool missed);
 
+  // Other Luas have been found in the target, and of no look before is anything known of their states.
+  void begin_again() { careful_looks_ = std::max(careful_looks_.load(), first_careful_looks); }
+
   // Bytes to read of a native stack whose end is not known, from sp on. Only the kernel's mapping of
   // the main thread's stack is a stack and nothing else. Any other mapping may hold a thread's stack,
   // or the stacks of fibers with the heap between them, so that is a guess. `hurry`: a thread is
@@ -36,9 +40,9 @@ class StopPolicy {
   void record_cut_stack(std::size_t bytes);
 
  private:
-  static constexpr int fewest_careful_looks = 64, most_careful_looks = 1 << 14;
-  std::atomic<std::size_t> guessed_bytes_ = 64 << 10;  // of a stack whose end is not known
-  std::atomic<int> careful_looks_ = 8;                 // careful looks still to be made
+  static constexpr int first_careful_looks = 8, fewest_careful_looks = 64, most_careful_looks = 1 << 14;
+  std::atomic<std::size_t> guessed_bytes_ = 64 << 10;     // of a stack whose end is not known
+  std::atomic<int> careful_looks_ = first_careful_looks;  // careful looks still to be made
   int next_careful_looks_ = fewest_careful_looks, hurried_looks_ = 0;
 };
 

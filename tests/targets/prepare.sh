@@ -117,7 +117,7 @@ tarball() {
     cd "$out/download" && realpath "$(npm pack --silent "$2")"
   elif [[ $1 == pip ]]; then
     local file=$out/download/${2/==/-}.tar.gz
-    [[ -e $file ]] || python3 -m pip --disable-pip-version-check download --quiet --no-deps --no-binary :all: -d "$out/download" "$2" >&2
+    [[ -e $file ]] || python3 -m pip --disable-pip-version-check download --quiet --no-deps --no-binary "${2%%=*}" -d "$out/download" "$2" >&2
     echo "$file"
   else
     apt_suite "$1" && apt "$1" apt-get source --print-uris "$2" | grep -E "^'[^ ]*' [^ ]*\.orig\.tar\.(gz|xz|bz2) " | download "$1"

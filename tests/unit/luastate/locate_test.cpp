@@ -76,10 +76,12 @@ class Pool : public Memory {
 // One look after the other, as StackReader makes them.
 class Looks {
  public:
-  explicit Looks(const Pool& pool) : pool_(pool) {
-    locator_.try_layouts({&Pool::lua()});
+  // Without `knows`, as long as the program's Lua was not found: until know().
+  explicit Looks(const Pool& pool, bool knows = true) : pool_(pool) {
+    if (knows) know();
     registers_.set_sp(stack_start);
   }
+  void know() { locator_.try_layouts({&Pool::lua()}); }
   // True if it missed nothing.
   bool look(Locator::Unknown unknown) {
     const std::vector<std::byte> before = before_;
@@ -227,6 +229,19 @@ TEST_CASE("a state that comes late is found where it was looked for in vain", "[
   CHECK_FALSE(finds(200));
   pool.put(linked, pool.state(0));
   REQUIRE(finds(300));
+  CHECK(looks.active[0].L == pool.state(0));
+}
+
+// A program that has just begun: looks at it may come before its files have been searched.
+TEST_CASE("a state is found where it lay before it was known what one looks like", "[unit]") {
+  Pool pool(2, 1000);
+  pool.run(0, 10);
+  Looks looks(pool, false);
+  for (int i = 0; i < 3; ++i) CHECK(looks.look(Locator::Unknown::read));
+  CHECK(looks.active.empty());
+  looks.know();
+  (void)looks.look(Locator::Unknown::read);
+  REQUIRE(looks.active.size() == 1);
   CHECK(looks.active[0].L == pool.state(0));
 }
 
