@@ -122,7 +122,7 @@ void CoroutineWatch::add(Address L, const Reading& reading, std::uint8_t round, 
   const bool as_before = known.waits && known.place == reading.place && known.slots == reading.slots &&
                          known.seen_in + 1 == looks_;
   if (!as_before) known.since_ns = now_ns, known.is_forgotten = false;
-  else if (known.purpose != reading.purpose) known.is_forgotten = true;
+  else if (known.purpose != 0 && known.purpose != reading.purpose) known.is_forgotten = true;
   known.place = reading.place, known.slots = reading.slots, known.purpose = reading.purpose;
   known.waits = reading.waits;
   if (reading.waits) known.began = began;

@@ -41,7 +41,8 @@ CoroutineLooks::Watched::Watched(Session& session, Address its_G, const Lua& its
       memory(pid),
       watch(memory, G, lua, [this, by_request](const Memory& read, Address L) {
         const HostRequest request = requests ? requests->of_suspended(read, lua, G, L) : HostRequest{};
-        return by_request || request.text.empty() ? request.identity.id : std::hash<std::string>()(request.text);
+        if (request.identity.id == 0) return std::uint64_t{0};  // none, or not known yet
+        return by_request ? request.identity.id : std::hash<std::string>()(request.text);
       }) {}
 
 void CoroutineLooks::start(Clock::time_point start) {
