@@ -3,7 +3,7 @@
 # UndefinedBehaviorSanitizer, and runs the tests without processes and a part of the live ones. With --threads: with ThreadSanitizer,
 # and the tests of what luaspy's threads hand to each other. A finding fails the test in which it is made. Needs Debian or Ubuntu; root,
 # or a user with sudo. Further arguments go to ctest, in place of the choice of tests; then leaks are not looked for. Call tools/test.sh
-# first: it prepares the Luas.
+# first: it prepares the Luas, and builds the live tests, which run this luaspy here.
 set -eu
 cd "$(dirname "$0")/.."
 preset=asan
@@ -18,8 +18,8 @@ fi
 . tools/packages.sh
 # shellcheck disable=SC2086 # a list of words
 install_packages $build_packages $test_packages libclang-rt-14-dev
-cmake --preset $preset -DLUASPY_ALONE=ON -DLUASPY_BENCH=ON "-DLUASPY_TARGETS=$(pwd)/build/dev/targets"
-cmake --build --preset $preset --target luaspy lone_headers unit replay golden fuzz live bench_stops bench_windows bench_first bench_heap
+cmake --preset $preset -DLUASPY_ALONE=ON "-DLUASPY_TARGETS=$(pwd)/build/dev/targets" "-DLUASPY_LIVE=$(pwd)/build/dev/tests/live"
+cmake --build --preset $preset --target luaspy lone_headers unit replay golden fuzz
 export UBSAN_OPTIONS=print_stacktrace=1 "TSAN_OPTIONS=suppressions=$(pwd)/tools/tsan-suppressions.txt"
 run() { ctest --test-dir build/$preset --output-on-failure -j 5 -FS targets "$@"; }
 if [ $# -gt 0 ]; then

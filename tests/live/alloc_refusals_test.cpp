@@ -32,7 +32,7 @@ const Parts& parts() {
   return all;
 }
 
-Words alloc(pid_t pid) { return {LUASPY_PROGRAM, "alloc", "-d", "20", "--pid", std::to_string(pid)}; }
+Words alloc(pid_t pid) { return {luaspy_program, "alloc", "-d", "20", "--pid", std::to_string(pid)}; }
 
 // A program that allocates, and that can tell at its end whether it was harmed.
 class Occupied {
@@ -192,7 +192,7 @@ TEST_CASE("commands that open no perf events", "[alloc_command]") {
   REQUIRE(luaspy({"record", "-d", "0.2", "-f", "raw", "-o", profile, "--pid", pid}).status == 0);
   for (const Words& command :
        {Words{"dump", "--locals", "--pid", pid}, Words{"heap", "--pid", pid}, Words{"ps"}, Words{"report", profile}}) {
-    const Finished finished = run(killed_by_any + Words{LUASPY_PROGRAM} + command);
+    const Finished finished = run(killed_by_any + Words{luaspy_program} + command);
     INFO(command[0] << finished.err);
     CHECK(finished.status == 0);
   }

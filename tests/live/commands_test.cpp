@@ -438,7 +438,7 @@ TEST_CASE("no permission", "[commands]") {
   const Folder folder;
   const bool root = ::geteuid() == 0;
   // As root: luaspy runs as user nobody, from a folder that this user can read.
-  std::filesystem::copy_file(LUASPY_PROGRAM, folder.path("luaspy"));
+  std::filesystem::copy_file(luaspy_program, folder.path("luaspy"));
   REQUIRE(::chmod(folder.path("luaspy").c_str(), 0755) == 0);
   const Words as_other = root ? Words{"setpriv",        "--reuid=65534",   "--regid=65534",
                                       "--clear-groups", "--inh-caps=-all", "--no-new-privs"}
@@ -482,7 +482,7 @@ TEST_CASE("the target ends while it is recorded", "[commands]") {
     Running running(lua({workload("share.lua"), "75", killed ? "0" : "1"}));
     running.read_until("READY");
     Running luaspy(
-        with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o",
+        with_errors(folder.path("errors"), {luaspy_program, "record", "-r", "1000", "-o",
                                             folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
     await_recording(luaspy);
     if (killed) ::kill(running.pid(), SIGKILL);
@@ -528,14 +528,14 @@ TEST_CASE("output that cannot be written", "[commands]") {
   check(full, 8, "Cannot write all of /dev/full: No space left on device.");
   CHECK(full.err.find("written:") == std::string::npos);
   for (const std::string format : {"folded", "speedscope"}) {
-    const Finished to_stdout = run({"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", LUASPY_PROGRAM, "record", "--idle",
+    const Finished to_stdout = run({"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", luaspy_program, "record", "--idle",
                                     "-d", "0.3", "-f", format, "-o", "-", "--pid", pid_of(running)});
     check(to_stdout, 8, "Cannot write all of the output: No space left on device.");
   }
   const Finished dump_full = run(
-      {"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", LUASPY_PROGRAM, "dump", "--pid", pid_of(running)});
+      {"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", luaspy_program, "dump", "--pid", pid_of(running)});
   check(dump_full, 8, "Cannot write all of the dump: No space left on device.");
-  const Finished report_full = run({"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", LUASPY_PROGRAM, "ps"});
+  const Finished report_full = run({"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", luaspy_program, "ps"});
   check(report_full, 8, "Cannot write all of the list: No space left on device.");
   check(luaspy({"report", folder.path("nothing.luaspy")}), 2, "nothing.luaspy: No such file or directory.");
   check(luaspy({"report", folder.path()}), 2, ": Is a directory.");
@@ -560,7 +560,7 @@ TEST_CASE("a reader that closes the pipe ends luaspy as SIGPIPE does, without a 
     for (const std::string before : {"", "trap '' PIPE; "}) {
       // The reader has gone before luaspy begins. What a shell ignores, its commands ignore.
       const Finished finished = run(
-          Words{"/bin/bash", "-c", before + "exec 4> >(:); wait $!; \"$@\" >&4", "bash", LUASPY_PROGRAM} + command);
+          Words{"/bin/bash", "-c", before + "exec 4> >(:); wait $!; \"$@\" >&4", "bash", luaspy_program} + command);
       INFO(command.front() << ' ' << before << ": " << finished.err);
       CHECK(finished.status == 141);
       CHECK(finished.err.find("annot write") == std::string::npos);
@@ -587,7 +587,7 @@ TEST_CASE("a command that cannot be started", "[commands]") {
   const Folder folder;
   const std::string text = folder.write("text", "print('hello')\n", 0644);
   check(luaspy({"record", "--", folder.path("missing")}), 127, "Cannot start .*missing: No such file");
-  check(run({"env", "PATH=/usr/bin:/bin", LUASPY_PROGRAM, "record", "--", "no-such-command-in-path"}), 127,
+  check(run({"env", "PATH=/usr/bin:/bin", luaspy_program, "record", "--", "no-such-command-in-path"}), 127,
         "Cannot start no-such-command-in-path");
   check(luaspy({"record", "--", text}), 126, "Cannot start .*text: Permission denied");
   check(luaspy({"record", "--", folder.path()}), 126, "Cannot start .*: Permission denied");
@@ -599,7 +599,7 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   const Folder folder;
   const auto record = [&](const Words& command, const std::string& input = {}) {
     return run(
-        Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"), "--"} + command,
+        Words{luaspy_program, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"), "--"} + command,
         input);
   };
   for (int i = 0; i < 10; ++i)
@@ -672,7 +672,7 @@ TEST_CASE("a command that makes itself a daemon is recorded to its end", "[comma
   const Folder folder;
   const std::string program = compile(folder, "daemon", source_version("5.4"));
   const std::string output = folder.path("profile.folded");
-  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-o", output, "--", program}));
+  Running luaspy(with_errors(folder.path("errors"), {luaspy_program, "record", "-o", output, "--", program}));
   luaspy.read_until("READY");
   luaspy.send("\n");
   CHECK(luaspy.wait() == 0);
@@ -704,7 +704,7 @@ TEST_CASE("what is not followed and lives on is named, with how to record it", "
   const Folder folder;
   Running running({compile(folder, "daemon", source_version("5.4"))});
   running.read_until("READY");
-  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o",
+  Running luaspy(with_errors(folder.path("errors"), {luaspy_program, "record", "-r", "1000", "-o",
                                                      folder.path("profile.folded"), "--pid", pid_of(running)}));
   await_recording(luaspy);
   running.send("\n");
@@ -724,7 +724,7 @@ TEST_CASE("a launched command outlives the recording", "[commands]") {
   const Folder folder;
   Running luaspy(with_errors(
       folder.path("errors"),
-      Words{LUASPY_PROGRAM, "record", "-d", "0.2", "-r", "500", "-o", folder.path("profile.speedscope.json"), "--"} +
+      Words{luaspy_program, "record", "-d", "0.2", "-r", "500", "-o", folder.path("profile.speedscope.json"), "--"} +
           lua({"-e", "io.write('READY\\n') io.flush() local n = 0 repeat n = n + 1 local f = io.open('" +
                          folder.path("go") + "') until f print('END') os.exit(9)"})));
   luaspy.read_until("READY");
@@ -776,7 +776,7 @@ TEST_CASE("signals end the recording and write it", "[commands]") {
   Running running(lua({workload("spin.lua"), "plain"}));
   running.read_until("READY");
   Running luaspy(
-      with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o",
+      with_errors(folder.path("errors"), {luaspy_program, "record", "-r", "1000", "-o",
                                           folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
   await_recording(luaspy);
   await_work(luaspy, running.pid());
@@ -792,7 +792,7 @@ TEST_CASE("a signal to luaspy is not one to its command, and a second SIGINT end
   const Folder folder;
   Killer killer;
   Running luaspy(with_errors(folder.path("errors"),
-                             Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"),
+                             Words{luaspy_program, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"),
                                    "--", "/bin/sh", "-c", "echo $$; exec \"$@\"", "sh"} +
                                  lua({workload("spin.lua"), "plain"})));
   killer.pid = std::stoi(luaspy.read_until("READY").front());
@@ -823,7 +823,7 @@ TEST_CASE("a killed luaspy leaves the target running", "[commands]") {
   for (int i = 0; i < 25; ++i) {
     {
       Running luaspy(
-          with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "10000", "-o",
+          with_errors(folder.path("errors"), {luaspy_program, "record", "-r", "10000", "-o",
                                               folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
       await_recording(luaspy);
       ::kill(luaspy.pid(), SIGKILL);
@@ -844,7 +844,7 @@ TEST_CASE("the target's own signals arrive while it is recorded", "[commands]") 
   Running running({"/bin/sh", "-c", "n=0; trap 'n=$((n+1)); echo got $n' USR1; echo READY; while :; do :; done"});
   running.read_until("READY");
   Running luaspy(
-      with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "--mode", "native", "-r", "10000", "-o",
+      with_errors(folder.path("errors"), {luaspy_program, "record", "--mode", "native", "-r", "10000", "-o",
                                           folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
   await_recording(luaspy);
   for (int i = 1; i <= 1000; ++i) {
@@ -864,7 +864,7 @@ TEST_CASE("completion knows the objects that every Lua has", "[commands]") {
       {"bash", "-c",
        "source <(\"$0\" completion bash); COMP_WORDS=(luaspy heap --object r); COMP_CWORD=3; "
        "_luaspy; echo \"${COMPREPLY[*]}\"",
-       LUASPY_PROGRAM});
+       luaspy_program});
   INFO(completed.err);
   CHECK(completed.out == "registry\n");
 }

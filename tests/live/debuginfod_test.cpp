@@ -57,7 +57,7 @@ TEST_CASE("symbols are fetched from debuginfod servers if that is asked for", "[
 
   const auto dump = [&](const Words& options) {
     const Words command = {"env",          "NO_PROXY=*", servers,  "DEBUGINFOD_CACHE_PATH=" + cache,
-                           LUASPY_PROGRAM, "dump",       "--mode", "all"};
+                           luaspy_program, "dump",       "--mode", "all"};
     const Finished finished = run(command + options + Words{"--pid", pid});
     INFO(finished.err);
     REQUIRE(finished.status == 0);
@@ -72,11 +72,11 @@ TEST_CASE("symbols are fetched from debuginfod servers if that is asked for", "[
 
   const std::string other_cache = folder.path("unused");
   for (const Words& command : {Words{"dump"}, Words{"record", "-d", "1", "-f", "folded", "-o", "-"}}) {
-    const Words environment = {"env", "NO_PROXY=*", servers, "DEBUGINFOD_CACHE_PATH=" + other_cache, LUASPY_PROGRAM};
+    const Words environment = {"env", "NO_PROXY=*", servers, "DEBUGINFOD_CACHE_PATH=" + other_cache, luaspy_program};
     CHECK(run(environment + command + Words{"--pid", pid}).status == 0);
   }
   CHECK_FALSE(std::filesystem::exists(other_cache));  // nobody was asked
-  const Finished recorded = run({"env", "NO_PROXY=*", servers, "DEBUGINFOD_CACHE_PATH=" + cache, LUASPY_PROGRAM,
+  const Finished recorded = run({"env", "NO_PROXY=*", servers, "DEBUGINFOD_CACHE_PATH=" + cache, luaspy_program,
                                  "record", "--debuginfod", "--mode", "all", "-d", "2", "-f", "folded", "-o", "-",
                                  "--pid", pid});
   INFO(recorded.err << recorded.out);
@@ -105,7 +105,7 @@ TEST_CASE("no sample waits for a debuginfod server", "[debuginfod]") {
                                  "DEBUGINFOD_TIMEOUT=40",
                                  "DEBUGINFOD_URLS=http://127.0.0.1:" + lines[0],
                                  "DEBUGINFOD_CACHE_PATH=" + folder.path("cache"),
-                                 LUASPY_PROGRAM,
+                                 luaspy_program,
                                  "record",
                                  "--debuginfod",
                                  "--idle",
@@ -128,10 +128,10 @@ TEST_CASE("no sample waits for a debuginfod server", "[debuginfod]") {
 
 TEST_CASE("--debuginfod says what it needs", "[debuginfod]") {
   const Finished no_server = run(
-      {"env", "-u", "DEBUGINFOD_URLS", LUASPY_PROGRAM, "dump", "--debuginfod", "--pid", "1"});
+      {"env", "-u", "DEBUGINFOD_URLS", luaspy_program, "dump", "--debuginfod", "--pid", "1"});
   CHECK(no_server.status == 2);
   CHECK(no_server.err == "luaspy: --debuginfod asks the servers in DEBUGINFOD_URLS, but it names none.\n");
-  const Finished no_client = run({"/usr/bin/env", "PATH=/nowhere", "DEBUGINFOD_URLS=http://127.0.0.1:9", LUASPY_PROGRAM,
+  const Finished no_client = run({"/usr/bin/env", "PATH=/nowhere", "DEBUGINFOD_URLS=http://127.0.0.1:9", luaspy_program,
                                   "dump", "--debuginfod", "--pid", "1"});
   CHECK(no_client.status == 2);
   CHECK(no_client.err ==

@@ -114,7 +114,7 @@ TEST_CASE("a report about a user's process, in a file, with a saved stop", "[doc
 TEST_CASE("a process that luaspy may not look at is worth a report, too", "[doctor]") {
   const Folder folder;
   // pid 1 is root's; as root, luaspy gives up its rights.
-  Words command = {LUASPY_PROGRAM, "doctor", "--pid", "1"};
+  Words command = {luaspy_program, "doctor", "--pid", "1"};
   if (::geteuid() == 0) command = Words{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"} + command;
   const Finished finished = run(command);
   INFO(finished.out << finished.err);

@@ -262,7 +262,7 @@ TEST_CASE("on a terminal dump has colours and fits its width; NO_COLOR is honour
   running.read_until("READY");
   const auto on_terminal = [&](const std::string& environment) {
     return run({"script", "-qec",
-                fmt::format("stty cols 50; env {} TERM=xterm '{}' dump --pid {}", environment, LUASPY_PROGRAM,
+                fmt::format("stty cols 50; env {} TERM=xterm '{}' dump --pid {}", environment, luaspy_program,
                             running.pid()),
                 "/dev/null"})
         .out;

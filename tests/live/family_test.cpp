@@ -138,7 +138,7 @@ TEST_CASE("processes that live for some ms are sampled as long as they run", "[f
   constexpr int count = 200;
   constexpr double each = 0.005, expected = count * each * 200;
   const std::string confine = compile(folder, "confine");
-  const Finished blind = run(Words{confine, "perf_event_open=EACCES", "--", LUASPY_PROGRAM} + record(count, each));
+  const Finished blind = run(Words{confine, "perf_event_open=EACCES", "--", luaspy_program} + record(count, each));
   INFO(blind.err);
   CHECK(blind.status == 0);
   REQUIRE(std::regex_search(blind.err, match, sampled));
@@ -177,7 +177,7 @@ TEST_CASE("a target that executes its own program again is another process from 
                     confine = compile(folder, "confine");
   for (const bool blind : {false, true}) {
     const Words record = {"record", "-s", "-r", "200", "-f", "folded", "-o", "-", "--", program, "2500", "2"};
-    const Finished recorded = blind ? run(Words{confine, "perf_event_open=EACCES", "--", LUASPY_PROGRAM} + record)
+    const Finished recorded = blind ? run(Words{confine, "perf_event_open=EACCES", "--", luaspy_program} + record)
                                     : luaspy(record);
     INFO(recorded.err << recorded.out);
     REQUIRE(recorded.status == 0);
@@ -281,7 +281,7 @@ TEST_CASE("a luaspy that is stopped by Ctrl-Z keeps no thread of the target stop
   // In its own process group: Ctrl-Z does nothing in a group without a shell (POSIX, orphaned
   // process group).
   Running recording({"python3", "-c", "import os, sys; os.setpgid(0, 0); os.execv(sys.argv[1], sys.argv[1:])",
-                     LUASPY_PROGRAM, "record", "-r", "2000", "--max-stopped", "100", "--every", "0.1", "-o", profile,
+                     luaspy_program, "record", "-r", "2000", "--max-stopped", "100", "--every", "0.1", "-o", profile,
                      "--pid", std::to_string(working.pid())});
   const auto catches_tstp = [&] {
     const std::string status = read_file(fmt::format("/proc/{}/status", recording.pid()));

@@ -241,7 +241,7 @@ TEST_CASE("programs without a Lua are not listed", "[finding]") {
       perl({"perl", "-e", "$| = 1; print \"READY\\n\"; <STDIN>"});
   // A program that contains Lua's names: luaspy itself, under another path.
   const Folder folder;
-  Running copy({folder.write("spy", read_file(LUASPY_PROGRAM), 0755), "record", "-o", "/dev/null", "--pid",
+  Running copy({folder.write("spy", read_file(luaspy_program), 0755), "record", "-o", "/dev/null", "--pid",
                 std::to_string(bash.pid())});
   for (Running* running : {&bash, &python, &perl}) running->read_until("READY");
   const nlohmann::json json = nlohmann::json::parse(luaspy({"ps", "--json"}).out);

@@ -99,7 +99,7 @@ TEST_CASE("a program of a sanitizer stands still as briefly as another", "[heap]
   CHECK(is_in(read_file(file), "/busy.lua"));
   // It ends with its target.
   Running command(
-      {LUASPY_PROGRAM, "heap", "--pid", std::to_string(running.pid()), "--every", "0.1", "--count", "1000"});
+      {luaspy_program, "heap", "--pid", std::to_string(running.pid()), "--every", "0.1", "--count", "1000"});
   REQUIRE(::kill(running.pid(), SIGKILL) == 0);
   CHECK(command.wait() != 0);
 }

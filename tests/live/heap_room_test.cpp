@@ -41,9 +41,9 @@ struct Who {
 };
 
 std::vector<Who> everybody(const Folder& folder) {
-  std::vector<Who> all = {{{"env"}, LUASPY_PROGRAM}};
+  std::vector<Who> all = {{{"env"}, luaspy_program}};
   if (::geteuid() != 0) return all;
-  std::filesystem::copy_file(LUASPY_PROGRAM, folder.path("luaspy"));
+  std::filesystem::copy_file(luaspy_program, folder.path("luaspy"));
   REQUIRE(::chmod(folder.path("luaspy").c_str(), 0755) == 0);
   all.push_back({{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--no-new-privs"},
                  folder.path("luaspy")});
@@ -153,7 +153,7 @@ TEST_CASE("the limit of a control group counts", "[heap_room]") {
   Running running(lua({folder.write("spinning.lua", spinning)}));
   running.read_until("READY");
   const std::int64_t stops = stops_of(running.pid());
-  check_refused(run(group.starting({LUASPY_PROGRAM, "heap", "--pid", std::to_string(running.pid())})));
+  check_refused(run(group.starting({luaspy_program, "heap", "--pid", std::to_string(running.pid())})));
   CHECK(stops_of(running.pid()) == stops);
   CHECK(luaspy({"heap", "--pid", std::to_string(running.pid())}).status == 0);
   CHECK(stops_of(running.pid()) > stops);

@@ -97,7 +97,7 @@ TEST_CASE("the leak of a server under load is named first, with what holds it", 
   for (const std::string& snapshot : {live, again})
     CHECK(read_file(snapshot).find("C function ngx_http_lua_module.so+0x") != std::string::npos);
 
-  Running watching({LUASPY_PROGRAM, "heap", "-s", "--pid", pid, "--every", "0.5", "--count", "3"});
+  Running watching({luaspy_program, "heap", "-s", "--pid", pid, "--every", "0.5", "--count", "3"});
   for (int i = 4000; watching.alive() && i < 60000; i += 200) visit(nginx, folder.path("socket"), i, 200);
   const std::string grown = watching.rest();
   INFO(grown);

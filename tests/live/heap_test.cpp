@@ -218,7 +218,7 @@ TEST_CASE("shells complete the classes and objects of a snapshot, and ask no pro
            "cache = {} for i = 1, 500 do cache[i] = {body = i, id = i} end print('READY') io.stdout:flush() "
            "io.read()"}));
   program.read_until("READY");
-  std::filesystem::create_symlink(LUASPY_PROGRAM, folder.path("luaspy"));
+  std::filesystem::create_symlink(luaspy_program, folder.path("luaspy"));
   const std::string pid = std::to_string(program.pid());
   REQUIRE(luaspy({"heap", "-o", folder.path("now.luaheap"), "--pid", pid}).status == 0);
   const auto in = [&](const Words& shell, const std::string& script, const Words& words) {

@@ -21,7 +21,7 @@ void check_text(std::string text) {
 
 // Runs luaspy on a target in at most 1 GiB of address space and 20 s.
 Finished luaspy_on(const Running& running, Words arguments) {
-  Words command = {"/bin/sh", "-c", "ulimit -v 1048576; exec \"$@\"", "sh", LUASPY_PROGRAM};
+  Words command = {"/bin/sh", "-c", "ulimit -v 1048576; exec \"$@\"", "sh", luaspy_program};
   for (std::string& argument : arguments)
     command.push_back(argument == "PID" ? std::to_string(running.pid()) : std::move(argument));
   const auto start = std::chrono::steady_clock::now();

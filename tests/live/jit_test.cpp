@@ -112,7 +112,7 @@ TEST_CASE("flushes and traces are seen as they come", "[jit]") {
   Running program(lua({folder.write("a.lua", code)}, luajit));
   program.read_until("READY");
   const std::string errors = folder.path("errors");
-  Running watch(with_errors(errors, {LUASPY_PROGRAM, "jit", "--watch", "--pid", std::to_string(program.pid())}));
+  Running watch(with_errors(errors, {luaspy_program, "jit", "--watch", "--pid", std::to_string(program.pid())}));
   program.await("luaspy watches", [&] { return has(read_file(errors), "watching"); });
   program.send("\n");
   program.read_until("DONE");
@@ -137,7 +137,7 @@ TEST_CASE("asked to end in its first instant, it says what it knows", "[jit]") {
   const Folder folder;
   Running program(lua({folder.write("a.lua", closures)}, luajit));
   program.read_until("READY");
-  Running luaspy({LUASPY_PROGRAM, "jit", "--pid", std::to_string(program.pid())});
+  Running luaspy({luaspy_program, "jit", "--pid", std::to_string(program.pid())});
   luaspy.await("it handles signals", [&] {  // SIGALRM: this test handles SIGINT, too, before luaspy is executed
     const std::string status = read_file("/proc/" + std::to_string(luaspy.pid()) + "/status");
     const std::size_t at = status.find("SigCgt:");

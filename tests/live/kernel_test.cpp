@@ -220,7 +220,7 @@ TEST_CASE("top shows the kernel's functions", "[kernel]") {
 
 TEST_CASE("who may not see the kernel is told why, and gets the rest", "[kernel]") {
   const Folder folder;
-  std::filesystem::copy_file(LUASPY_PROGRAM, folder.path("luaspy"));
+  std::filesystem::copy_file(luaspy_program, folder.path("luaspy"));
   REQUIRE(::chmod(folder.path("luaspy").c_str(), 0755) == 0);
   const Words as_user = ::geteuid() == 0 ? Words{"setpriv",        "--reuid=65534",   "--regid=65534",
                                                  "--clear-groups", "--inh-caps=-all", "--no-new-privs"}

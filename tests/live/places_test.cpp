@@ -36,7 +36,7 @@ int user_number() { return root ? 65534 : static_cast<int>(::geteuid()); }
 class Parts {
  public:
   Parts() {
-    std::filesystem::copy_file(LUASPY_PROGRAM, folder_.path("luaspy"));
+    std::filesystem::copy_file(luaspy_program, folder_.path("luaspy"));
     std::filesystem::copy_file(workload("spin.lua"), folder_.path("spin.lua"));
     std::filesystem::copy_file(workload("states.lua"), folder_.path("states.lua"));
     std::filesystem::copy_file(workload("traceback.lua"), folder_.path("traceback.lua"));
@@ -456,7 +456,7 @@ TEST_CASE("luaspy opens no connection, harms no process and writes no file but t
   REQUIRE(::stat(folder.path("named.folded").c_str(), &status) == 0);
   CHECK((status.st_mode & 07777) == 0640);
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
-  REQUIRE(::stat(LUASPY_PROGRAM, &status) == 0);
+  REQUIRE(::stat(luaspy_program.c_str(), &status) == 0);
   CHECK((status.st_mode & (S_ISUID | S_ISGID)) == 0);
 }
 

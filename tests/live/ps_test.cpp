@@ -41,7 +41,7 @@ class Namespace {
     return start(words);
   }
   Finished luaspy(const Words& arguments, const std::string& before = {}) {
-    Words words = {LUASPY_PROGRAM};
+    Words words = {luaspy_program};
     words.insert(words.end(), arguments.begin(), arguments.end());
     shell_.send(fmt::format("{} {} 2>{} </dev/null; s=$?; echo; echo status; echo $s; echo END\n", before,
                             quoted(words), folder_.path("errors")));
@@ -164,7 +164,7 @@ TEST_CASE("ps lists the processes that run Lua", "[ps]") {
       std::regex(fmt::format(R"(\n *{}  root +\d+\.\d +1  LuaJIT 2\.1\.0-beta3  luajit .*io\.read\(\)\n)", pids[2]))));
   // At a terminal, its width is used.
   const Finished narrow = processes.luaspy(
-      {}, fmt::format("script -qec 'stty cols 90; {} ps' /dev/null; :", LUASPY_PROGRAM));
+      {}, fmt::format("script -qec 'stty cols 90; {} ps' /dev/null; :", luaspy_program));
   std::istringstream lines(narrow.out);
   std::size_t longest = 0;
   for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
@@ -261,7 +261,7 @@ TEST_CASE("with -s, what a match has started is no second match; without, the me
 }
 
 TEST_CASE("what ps may not see, it counts, with the reason", "[ps]") {
-  Words command = {LUASPY_PROGRAM, "ps"};
+  Words command = {luaspy_program, "ps"};
   if (::geteuid() == 0)
     command.insert(command.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
   Running running(target("debian-lua5.4-bookworm").command);

@@ -58,6 +58,7 @@ void check_marks(const Json& trace, double duration_us) {
   std::set<std::string> reasons;
   double last = 0;
   int last_round = 0;
+  std::size_t judged = 0;
   bool in_order = true, in_recording = true, in_round = true;
   for (const Json& instant : instants) {
     INFO(instant.dump());
@@ -71,15 +72,17 @@ void check_marks(const Json& trace, double duration_us) {
     if (round == 0) continue;
     in_order &= round >= last_round;
     last_round = round;
-    const double slack = 30'000;  // two ticks, and as much for a busy machine
-    if (const auto span = seen.find(round); span != seen.end())
-      in_round &= at > span->second.first - 60'000 - slack && at < span->second.last + 60'000 + slack;
+    // By the program's own clock: on a busy machine a mark may be later than the round by as long as luaspy got no CPU,
+    // and that may be as long as two rounds take.
+    if (const auto before = seen.find(round - 2); before != seen.end()) in_round &= at > before->second.first, ++judged;
+    if (const auto after = seen.find(round + 2); after != seen.end()) in_round &= at < after->second.last, ++judged;
     if (name.starts_with("abort")) reasons.insert(instant.at("args").at("why").get<std::string>());
   }
   INFO(fmt::format("{} instants in {} rounds", instants.size(), seen.size()));
   CHECK(in_recording);
   CHECK(in_order);
   CHECK(in_round);
+  CHECK(judged > instants.size());
   CHECK(seen.size() >= 10);
   CHECK(kinds["abort"] >= 10);
   CHECK(kinds["blacklisted"] >= 10);

@@ -56,7 +56,7 @@ TEST_CASE("a killed luaspy leaves a raw recording that is whole up to its last f
   const TwoFunctions target(lua54);
   const Folder folder;
   const std::string path = folder.path("raw.luaspy");
-  Running luaspy({LUASPY_PROGRAM, "record", "-r", "500", "--every", "0.2", "-o", path, "--pid", target.pid()});
+  Running luaspy({luaspy_program, "record", "-r", "500", "--every", "0.2", "-o", path, "--pid", target.pid()});
   const std::uintmax_t head = 8;
   luaspy.await("something is flushed", [&] { return size_of(path) > head; });
   const std::uintmax_t first = size_of(path);
@@ -83,7 +83,7 @@ TEST_CASE("a file that is written while recording is whole whenever it is read",
   const TwoFunctions target(lua54);
   const Folder folder;
   const std::string path = folder.path("profile.speedscope.json");
-  Running luaspy({LUASPY_PROGRAM, "record", "--every", "0.2", "-o", path, "--pid", target.pid()});
+  Running luaspy({luaspy_program, "record", "--every", "0.2", "-o", path, "--pid", target.pid()});
   std::size_t samples = 0, versions = 0;
   luaspy.await("three versions", [&] {
     const std::string text = read_file(path);
@@ -138,7 +138,7 @@ TEST_CASE("a page that is written while recording carries what was recorded unti
   const TwoFunctions target(lua54);
   const Folder folder;
   const std::string path = folder.path("page.html");
-  Running luaspy({LUASPY_PROGRAM, "record", "--every", "0.2", "--only", "add", "-o", path, "--pid", target.pid()});
+  Running luaspy({luaspy_program, "record", "--every", "0.2", "--only", "add", "-o", path, "--pid", target.pid()});
   std::int64_t samples = 0;
   int versions = 0;
   const auto look = [&] {
@@ -228,7 +228,7 @@ TEST_CASE("a recording that nobody named overwrites none", "[record]") {
   const TwoFunctions target(lua54);
   const Folder folder;
   for (int i = 0; i < 2; ++i)
-    CHECK(run({"env", "-C", folder.path(), LUASPY_PROGRAM, "record", "-d", "0.2", "--pid", target.pid()}).status == 0);
+    CHECK(run({"env", "-C", folder.path(), luaspy_program, "record", "-d", "0.2", "--pid", target.pid()}).status == 0);
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     names.push_back(entry.path().filename().string());
@@ -257,7 +257,7 @@ TEST_CASE("a terminal sees how far the recording is", "[record]") {
   const Folder folder;
   const Finished finished = run(
       {"env", "TERM=xterm", "script", "-qec",
-       fmt::format("'{}' record -d 2 -o '{}' --pid {}", LUASPY_PROGRAM, folder.path("profile.folded"), target.pid()),
+       fmt::format("'{}' record -d 2 -o '{}' --pid {}", luaspy_program, folder.path("profile.folded"), target.pid()),
        "/dev/null"});
   CHECK(finished.status == 0);
   INFO(finished.out);

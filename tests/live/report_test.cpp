@@ -88,7 +88,7 @@ TEST_CASE("report reads what comes through a pipe, and adds up several recording
                     two = recorded(folder, "two", script_of(30, 0.8));
   const std::string bytes = read_file(one);
   const auto piped = [&](const Words& options) {
-    const Finished finished = run(Words{LUASPY_PROGRAM, "report", "-"} + options, bytes);
+    const Finished finished = run(Words{luaspy_program, "report", "-"} + options, bytes);
     INFO(finished.err);
     CHECK(finished.status == 0);
     return finished.out;
@@ -98,7 +98,7 @@ TEST_CASE("report reads what comes through a pipe, and adds up several recording
         report({one, "-f", "folded", "-o", "-", "--from", "-0.2"}));
   (void)piped({"-o", folder.path("page.html")});
   CHECK(report({folder.path("page.html"), "-f", "folded", "-o", "-"}) == report({one, "-f", "folded", "-o", "-"}));
-  CHECK(run({LUASPY_PROGRAM, "report", "-"}, "nonsense").err.starts_with("luaspy: standard input: "));
+  CHECK(run({luaspy_program, "report", "-"}, "nonsense").err.starts_with("luaspy: standard input: "));
 
   const auto json = [&](const Words& words) { return nlohmann::json::parse(report(Words{"--json"} + words)); };
   const nlohmann::json first = json({one}), second = json({two}), both = json({one, two});
@@ -242,7 +242,7 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
   CHECK(has(overview, "samples of 1 thread"));
   CHECK(has(overview, "\n  spent in: "));
   for (const char* const locale : {"C", "C.UTF-8"}) {
-    const Finished plain = run({"/usr/bin/env", std::string("LC_ALL=") + locale, LUASPY_PROGRAM, "report", raw});
+    const Finished plain = run({"/usr/bin/env", std::string("LC_ALL=") + locale, luaspy_program, "report", raw});
     INFO(plain.out);
     CHECK(has(plain.out, "\n  spent in: "));
     CHECK(plain.out.find("\\x0a") == std::string::npos);
@@ -286,7 +286,7 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
   check_refused({raw, "--only", "nothing"}, 11, "--only and --ignore leave no sample");
   const auto on_terminal = [&](const std::string& environment) {
     return run({"script", "-qec",
-                fmt::format("stty cols 60; env {} TERM=xterm '{}' report '{}'", environment, LUASPY_PROGRAM, raw),
+                fmt::format("stty cols 60; env {} TERM=xterm '{}' report '{}'", environment, luaspy_program, raw),
                 "/dev/null"})
         .out;
   };

@@ -26,7 +26,7 @@ std::string script_of(const std::string& chunk) {
 std::map<std::string, Profile::Source> sources_of(const Folder& folder, const Words& command,
                                                   const std::string& directory = {}) {
   const std::string path = folder.path("sources.luaspy");
-  Words words = {LUASPY_PROGRAM, "record", "-f", "raw", "-o", path, "--"};
+  Words words = {luaspy_program, "record", "-f", "raw", "-o", path, "--"};
   if (!directory.empty()) words = Words{"env", "-C", directory} + words;
   const Finished finished = run(words + command);
   INFO(finished.err);

@@ -72,7 +72,7 @@ struct Busy {
     running.read_until("READY");
   }
   std::string top(const std::string& options = "-r 200") const {
-    return fmt::format("{} top --max-stopped 100 {} --pid {}", LUASPY_PROGRAM, options, running.pid());
+    return fmt::format("{} top --max-stopped 100 {} --pid {}", luaspy_program, options, running.pid());
   }
 
   Folder folder;

@@ -12,7 +12,7 @@ TEST_CASE("progress is one line that goes away, however narrow the terminal is",
   const Busy busy;
   for (const int width : {100, 34}) {
     Terminal terminal(width, 30);
-    terminal.type(fmt::format("{} record --pid {} -d 2 -o a.folded", LUASPY_PROGRAM, busy.running.pid()));
+    terminal.type(fmt::format("{} record --pid {} -d 2 -o a.folded", luaspy_program, busy.running.pid()));
     terminal.await_text("[###");
     terminal.await_text("next: ");
     const std::string screen = terminal.screen();
@@ -30,7 +30,7 @@ TEST_CASE("a dump on a terminal has no invisible characters", "[dump]") {
   Running running(target(lua54).command + Words{script});
   running.read_until("READY");
   Terminal terminal(100, 40);
-  terminal.type(fmt::format("{} dump --locals --pid {}", LUASPY_PROGRAM, running.pid()));
+  terminal.type(fmt::format("{} dump --locals --pid {}", luaspy_program, running.pid()));
   terminal.await_text("hidden = \"a\\u202eb\"");
 }
 

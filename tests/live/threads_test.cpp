@@ -329,7 +329,7 @@ TEST_CASE("the first thread ends while it is recorded", "[threads][leader]") {
   running.read_until("READY");
   const std::string task = "/proc/" + std::to_string(running.pid()) + "/task/";
   Running recorder(with_errors(folder.path("errors"),
-                               {LUASPY_PROGRAM, "record", "-d", "3", "-r", "200", "--max-stopped", "100", "--threads",
+                               {luaspy_program, "record", "-d", "3", "-r", "200", "--max-stopped", "100", "--threads",
                                 "-f", "folded", "-o", folder.path("profile"), "--pid", std::to_string(running.pid())}));
   recorder.await("it has the threads' files open", [&] {
     std::error_code error;

@@ -79,7 +79,7 @@ TEST_CASE("top does not wait for a pipe's reader", "[top]") {
 TEST_CASE("top names the program that a command has become", "[top]") {
   Terminal terminal(100, 30);
   const std::string lua = joined(target(lua54).command), script = terminal.folder.write("busy.lua", hot_and_cold);
-  terminal.type(fmt::format("{} top -- sh -c 'exec {} {} go'", LUASPY_PROGRAM, lua, script));
+  terminal.type(fmt::format("{} top -- sh -c 'exec {} {} go'", luaspy_program, lua, script));
   terminal.await_text("hot (");
   terminal.press("o");
   terminal.await_match("write a profile to: luaspy-lua5\\.4-[0-9]+\\.html_");
@@ -98,7 +98,7 @@ TEST_CASE("top's stack stands still while the display is paused, and says if a f
   Running running(target(lua54).command + Words{script, go, there});
   running.read_until("READY");
   Terminal terminal(100, 30);
-  terminal.type(fmt::format("{} top --max-stopped 100 --pid {}", LUASPY_PROGRAM, running.pid()));
+  terminal.type(fmt::format("{} top --max-stopped 100 --pid {}", luaspy_program, running.pid()));
   terminal.await_text("first (");
   terminal.press("2"), terminal.press("Home");  // main
   terminal.press("d");
@@ -117,7 +117,7 @@ TEST_CASE("top's stack stands still while the display is paused, and says if a f
   folder.write("phases.lua", "-- new\n" + read_file(script));
   terminal.press("q");
   terminal.await_text("$");
-  terminal.type(fmt::format("clear; {} top --max-stopped 100 --pid {}", LUASPY_PROGRAM, running.pid()));
+  terminal.type(fmt::format("clear; {} top --max-stopped 100 --pid {}", luaspy_program, running.pid()));
   terminal.await_text("%Own");
   terminal.press("2"), terminal.press("Home"), terminal.press("d");
   terminal.await_text("(the file has changed since the process started)");

@@ -129,7 +129,7 @@ TEST_CASE("top: each key", "[top]") {
 TEST_CASE("top shows which process it is", "[top]") {
   Terminal terminal(100, 30);
   const std::string lua = joined(target(lua54).command), script = terminal.folder.write("busy.lua", hot_and_cold);
-  terminal.type(fmt::format("{0} top -- sh -c '{1} {2} one & {1} {2} two & wait'", LUASPY_PROGRAM, lua, script));
+  terminal.type(fmt::format("{0} top -- sh -c '{1} {2} one & {1} {2} two & wait'", luaspy_program, lua, script));
   terminal.await_text("processes,");
   terminal.press("P");
   terminal.await_text("  Process ");
@@ -258,7 +258,7 @@ TEST_CASE("a command that top has started: its output comes after the screen, it
   Terminal terminal(100, 30);
   const std::string lua = joined(target(lua54).command), script = terminal.folder.write("busy.lua", hot_and_cold);
   terminal.type(
-      fmt::format("{} top -- {} {} 'to stdout' 0.3 'to stderr' 7; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
+      fmt::format("{} top -- {} {} 'to stdout' 0.3 'to stderr' 7; echo sta''tus $?", luaspy_program, lua, script));
   const std::string screen = terminal.await_text("the target has ended");
   CHECK(screen.find("hot (") != std::string::npos);
   CHECK(screen.find("to stdout") == line_with(screen, "luaspy top").find("to stdout"));  // only in the command line
@@ -269,7 +269,7 @@ TEST_CASE("a command that top has started: its output comes after the screen, it
 
   // After leaving early, the command and its output continue. Streams that are not connected to the
   // terminal are left alone.
-  terminal.type(fmt::format("clear; {} top -- {} {} 'early' 0.6 'late' 9 2>errors; echo sta''tus $?", LUASPY_PROGRAM,
+  terminal.type(fmt::format("clear; {} top -- {} {} 'early' 0.6 'late' 9 2>errors; echo sta''tus $?", luaspy_program,
                             lua, script));
   terminal.await_text("hot (");
   terminal.press("q");

@@ -62,7 +62,7 @@ TEST_CASE("view serves a page to those on this machine who know its address", "[
   const std::string text = "<html>" + std::string(300'000, 'x') + "</html>";
   const std::string page = folder.write("my page.html", text);
   Running view(with_errors(folder.path("errors"),
-                           {"env", "-u", "DISPLAY", "-u", "WAYLAND_DISPLAY", LUASPY_PROGRAM, "view", page}));
+                           {"env", "-u", "DISPLAY", "-u", "WAYLAND_DISPLAY", luaspy_program, "view", page}));
   const Served served = served_by(view.read_line());
   CHECK(served.path.ends_with("/my_page.html"));
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 300013\r\n";
@@ -103,11 +103,11 @@ TEST_CASE("view opens a page where there is a display", "[commands]") {
   const Folder folder;
   desktop(folder, 0);
   const std::string page = folder.write("a.html", "<html></html>");
-  CHECK(run(with_desktop(folder) + Words{LUASPY_PROGRAM, "view", page}).status == 0);
+  CHECK(run(with_desktop(folder) + Words{luaspy_program, "view", page}).status == 0);
   CHECK(read_file(folder.path("opened")) == page + "\n");
   // What fails there is served.
   desktop(folder, 3);
-  Running view(with_desktop(folder) + Words{LUASPY_PROGRAM, "view", page});
+  Running view(with_desktop(folder) + Words{luaspy_program, "view", page});
   const Served served = served_by(view.read_line());
   CHECK(answer(served.port, fmt::format("GET {} HTTP/1.1\r\n\r\n", served.path)).ends_with("<html></html>"));
   ::kill(view.pid(), SIGTERM);
@@ -117,7 +117,7 @@ TEST_CASE("view opens a page where there is a display", "[commands]") {
 TEST_CASE("view gives a file to the page that shows such files, and to no other", "[commands]") {
   const Folder folder;
   const std::string file = folder.write("a.firefox.json", "{}");
-  Running view({LUASPY_PROGRAM, "view", file});
+  Running view({luaspy_program, "view", file});
   const std::string address = view.read_line();
   std::smatch found;
   INFO(address);
@@ -151,7 +151,7 @@ TEST_CASE("record --open shows the page", "[commands]") {
   desktop(folder, 0);
   const std::string page = folder.path("a.html");
   const Words work = lua({"-e", "local t = os.clock() while os.clock() - t < 0.5 do end os.exit(3)"});
-  const Finished shown = run(with_desktop(folder) + Words{LUASPY_PROGRAM, "record", "--open", "-o", page, "--"} + work);
+  const Finished shown = run(with_desktop(folder) + Words{luaspy_program, "record", "--open", "-o", page, "--"} + work);
   INFO(shown.err);
   CHECK(shown.status == 0);
   CHECK(read_file(folder.path("opened")) == page + "\n");

@@ -114,7 +114,7 @@ TEST_CASE("a file system that does not answer does not block dump", "[waiting]")
   }
   Running running({program, mount});
   running.read_until("READY");
-  const Finished dumped = run({"timeout", "-s", "KILL", "60", LUASPY_PROGRAM, "dump", "--mode", "native", "--pid",
+  const Finished dumped = run({"timeout", "-s", "KILL", "60", luaspy_program, "dump", "--mode", "native", "--pid",
                                std::to_string(running.pid())});
   INFO(dumped.err << dumped.out);
   CHECK(dumped.status == 0);

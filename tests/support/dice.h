@@ -16,4 +16,17 @@ class Dice {
   std::uint64_t state_ = 1;
 };
 
+// How many rounds of chance: a quarter under a sanitizer, where each takes several times as long. tests/fuzz/ has all
+// the others.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define LUASPY_TESTS_SANITIZED 1
+#endif
+#endif
+#ifdef LUASPY_TESTS_SANITIZED
+constexpr int rounds(int many) { return many / 4; }
+#else
+constexpr int rounds(int many) { return many; }
+#endif
+
 }  // namespace luaspy

@@ -13,6 +13,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -204,8 +205,13 @@ Finished run(const Words& command, const std::string& input) {
   return finished;
 }
 
+const std::string luaspy_program = [] {
+  const char* const said = std::getenv("LUASPY_PROGRAM");
+  return std::string(said != nullptr ? said : LUASPY_PROGRAM);
+}();
+
 Finished luaspy(const Words& arguments) {
-  Words command = {LUASPY_PROGRAM};
+  Words command = {luaspy_program};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run(command);
 }

@@ -43,6 +43,9 @@ std::string workload(const std::string& file);
 // function is found by the start of its first line.
 std::string place(const std::string& file, const std::string& definition);
 
+// The program under test: what LUASPY_PROGRAM says in the environment, else the one of this build.
+extern const std::string luaspy_program;
+
 struct Finished {
   int status = 0;  // in the form of a shell
   std::string out, err;

@@ -133,7 +133,7 @@ TEST_CASE("pages without a recording, and damaged ones", "[unit]") {
   for (std::size_t cut = begin; cut < large.size(); cut += 997)
     CHECK(random_bytes(100'000).starts_with(carried_by(large.substr(0, cut))));
   Dice dice;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < rounds(300); ++i) {
     std::string bad = page;
     for (int n = 0; n < 3; ++n)
       bad[begin + dice(static_cast<unsigned>(page.size() - begin))] = static_cast<char>(dice(256));

@@ -13,6 +13,7 @@
 #include "luastate/opcode.h"
 #include "luastate/puc/puc_lua.h"
 #include "luastate/strings.h"
+#include "support/dice.h"
 
 using namespace luaspy;
 
@@ -477,7 +478,7 @@ TEST_CASE("strings: short, long, empty, cut, and none") {
 TEST_CASE("damaged Protos do no harm") {
   std::mt19937 random(2);
   for (const Layout& row : layouts()) {
-    for (int round = 0; round < 2000; ++round) {
+    for (int round = 0; round < rounds(2000); ++round) {
       Image image;
       const Address address = image.proto(row);
       for (int i = 0; i < 4; ++i) image.bytes()[random() % image.bytes().size()] = static_cast<std::byte>(random());

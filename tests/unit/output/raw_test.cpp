@@ -15,6 +15,7 @@
 #include "output/format.h"
 #include "output/raw.h"
 #include "profile/raw_format.h"
+#include "support/dice.h"
 #include "support/raw_file.h"
 
 namespace luaspy {
@@ -394,7 +395,7 @@ TEST_CASE("whatever is in the blocks of a raw recording, what is read is a profi
   const auto any = [&](std::size_t below) { return static_cast<std::size_t>(random() % below); };
   int changed_samples = 0;
   const std::int64_t all = read(recorder.file())->samples();
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < rounds(1500); ++i) {
     std::vector<std::string> bad = good;
     std::string& payload = bad[any(bad.size())];
     for (std::size_t changes = 1 + any(4); changes-- > 0 && !payload.empty();) {
@@ -419,7 +420,7 @@ TEST_CASE("whatever is in the blocks of a raw recording, what is read is a profi
     }
     changed_samples += looked_through(read(file_of(bad))) != all;
   }
-  CHECK(changed_samples > 500);
+  CHECK(changed_samples > rounds(500));
 }
 
 TEST_CASE("a format that leaves the choice to its reader gets whole stacks, of the same samples", "[unit]") {

@@ -82,7 +82,7 @@ bool has_perhaps(const ProfileDiff& diff) {
 
 }  // namespace
 
-TEST_CASE("nothing is claimed of two runs of the same", "[unit]") {
+TEST_CASE("nothing is claimed of two runs of the same", "[unit][figures]") {
   int runs = 0, with_claims = 0, with_perhaps = 0;
   for (const auto& [program, samples] : std::vector<std::pair<Program, int>>{{{}, 4000},
                                                                              {{.stay = 0.9}, 4000},
@@ -165,7 +165,7 @@ TEST_CASE("from 14.8 % to 23.4 % is a change in 1,200 samples; what is less cert
 }
 
 // What a difference needs depends on the smaller recording: twice the larger one adds little.
-TEST_CASE("recordings of different sizes need as many samples as those of one size", "[unit]") {
+TEST_CASE("recordings of different sizes need as many samples as those of one size", "[unit][figures]") {
   Program slower;
   slower.costs[0] *= 1.6;
   int perhaps = 0, told_by_needed = 0;
@@ -187,7 +187,7 @@ TEST_CASE("recordings of different sizes need as many samples as those of one si
 }
 
 // A function that takes twice as long makes the shares of all others shrink alike.
-TEST_CASE("what shrinks like most others is not perhaps faster", "[unit]") {
+TEST_CASE("what shrinks like most others is not perhaps faster", "[unit][figures]") {
   Program slower;
   slower.costs[0] *= 2;
   int others = 0, told = 0;

@@ -95,7 +95,7 @@ TEST_CASE("messages that are made at once begin at different times", "[unit]") {
   CHECK(ids.size() == 2);
 }
 
-TEST_CASE("no message is larger than the engine takes at once", "[unit]") {
+TEST_CASE("no message is larger than the engine takes at once", "[unit][figures]") {
   const Profile profile = many_stacks(300, 990);
   for (const Engine engine : {Engine::pyroscope, Engine::otlp}) {
     CAPTURE(engine_names[static_cast<std::size_t>(engine)]);
