@@ -230,7 +230,7 @@ TEST_CASE("who may not see the kernel is told why, and gets the rest", "[kernel]
   const Finished finished = run(
       as_user +
       Words{folder.path("luaspy"), "record", "--kernel", "--idle", "-d", "1", "-f", "folded", "-o", "-", "--"} +
-      lua({folder.write("add.lua", "local t = os.clock() while os.clock() < t + 0.4 do end")}));
+      lua_for_all(folder, {folder.write("add.lua", "local t = os.clock() while os.clock() < t + 0.4 do end")}));
   INFO(finished.err);
   CHECK(finished.status == 0);
   CHECK(!finished.out.empty());

@@ -53,7 +53,7 @@ TEST_CASE("a recording carries no file that its program may not read", "[sources
   for (const std::string& text : {open, closed, common}) {
     INFO(text);
     const std::string main = folder.write("main.lua", script_of(text));
-    const auto found = sources_of(folder, as_other + lua({main}));
+    const auto found = sources_of(folder, as_other + lua_for_all(folder, {main}));
     CHECK(found.contains(main));
     CHECK(found.contains(text) == (!root || text == common));
   }
@@ -61,7 +61,7 @@ TEST_CASE("a recording carries no file that its program may not read", "[sources
   std::filesystem::create_directory(folder.path("private/work"));
   folder.write("private/work/here.txt", "in the working directory\n");
   const std::string main = folder.write("main.lua", script_of("here.txt"));
-  CHECK(sources_of(folder, as_other + lua({main}), folder.path("private/work")).contains("here.txt"));
+  CHECK(sources_of(folder, as_other + lua_for_all(folder, {main}), folder.path("private/work")).contains("here.txt"));
 }
 
 TEST_CASE("a relative name is a file of the process that uses it", "[sources]") {

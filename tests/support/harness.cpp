@@ -157,6 +157,21 @@ Words operator+(Words left, const Words& right) {
 
 Words lua(const Words& arguments, const std::string& name) { return target(name).command + arguments; }
 
+Words lua_for_all(const Folder& folder, const Words& arguments) {
+  const TargetSpec& spec = target(lua54);
+  const Words environment(spec.command.begin(), spec.command.end() - 1);
+  std::istringstream needed(run(environment + Words{"ldd", spec.core}).out + " " + spec.core);
+  const std::filesystem::path to = folder.path("lua");
+  std::filesystem::create_directories(to);
+  for (std::string word; needed >> word;) {
+    const std::filesystem::path file = word;
+    if (word.starts_with(LUASPY_TARGETS))
+      std::filesystem::copy_file(file, to / file.filename(), std::filesystem::copy_options::skip_existing);
+  }
+  return Words{"/usr/bin/env", "LD_LIBRARY_PATH=" + to.string(), to / std::filesystem::path(spec.core).filename()} +
+         arguments;
+}
+
 Words host(const std::string& name) { return find_host(name).command; }
 
 std::string core_of_host(const std::string& name) { return find_host(name).core; }

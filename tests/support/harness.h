@@ -35,6 +35,9 @@ enum class Jit { on, off };
 Words command_of(const TargetSpec& luajit, Jit jit);  // of a luajit program, which has the option for this
 inline constexpr const char *lua54 = "debian-lua5.4-bookworm", *luajit = "debian-luajit-bookworm";
 Words lua(const Words& arguments, const std::string& name = lua54);  // the command of a target, with arguments
+// The same of `lua54`, copied with its libraries into the folder: a user who may not search the folder of the checkout
+// can run it.
+Words lua_for_all(const Folder& folder, const Words& arguments);
 Words host(const std::string& name);
 Words sanitized(const std::string& kind);  // a Lua built with a sanitizer: asan, tsan, msan
 std::string core_of_host(const std::string& name);
