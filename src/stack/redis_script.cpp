@@ -13,7 +13,13 @@ namespace {
 constexpr std::array<FieldPaths::KeyId, 1> run_context = {0};
 constexpr std::size_t piece = 32;  // bytes that are read at a time: they lie in one page
 
-constexpr Address start_time = 32;  // in a scriptRunCtx: behind three pointers and two ints; of a clock of the server's
+// Where a scriptRunCtx has what is read here. In Redis, and in Valkey before 9.0: three pointers, of which the first is
+// the name, and two ints. In Valkey 9.0: the engine and three pointers, of which the first is the name, and two ints.
+struct RunContextLayout {
+  Address name, start_time;  // of a clock of the server's
+};
+constexpr RunContextLayout redis_layout{0, 32}, valkey_layout{8, 40};
+constexpr Address call_run_context = 8;  // in a luaFuncCallCtx: behind a pointer
 
 // What a scriptRunCtx says, in memory that the caller gives: in the stop, nothing is allocated.
 struct Context {
@@ -21,9 +27,9 @@ struct Context {
   std::string_view name;  // without its end if it is longer than the room; "": it cannot be read
   std::uint64_t begun = 0;
 };
-void read_context(const Memory& memory, Address at, Context& context) {
-  context.begun = memory.get<std::uint64_t>(at + start_time).value_or(0);
-  const Address name = memory.get<Address>(at).value_or(0);
+void read_context(const Memory& memory, Address at, RunContextLayout layout, Context& context) {
+  context.begun = memory.get<std::uint64_t>(at + layout.start_time).value_or(0);
+  const Address name = memory.get<Address>(at + layout.name).value_or(0);
   if (!plausible_pointer(name, 1)) return;
   std::size_t size = 0;
   while (size + piece <= context.room.size()) {
@@ -36,6 +42,15 @@ void read_context(const Memory& memory, Address at, Context& context) {
   context.name = {context.room.data(), size};
 }
 
+// Of what "__RUN_CTX__" points to. The second word of Redis's is a client, which begins with its number and not with an
+// address, as the scriptRunCtx that Valkey 9.0 has there does.
+void read_what_runs(const Memory& memory, Address at, Context& context) {
+  const Address run = memory.get<Address>(at + call_run_context).value_or(0);
+  const Address engine = plausible_pointer(run) ? memory.get<Address>(run).value_or(0) : 0;
+  if (plausible_pointer(engine)) read_context(memory, run, valkey_layout, context);
+  else read_context(memory, at, redis_layout, context);
+}
+
 // functions.c, functionsVerifyName; a SHA-1 has no others either.
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -43,7 +58,7 @@ bool is_name_char(char c) {
 
 HostRequest request_with(const Memory& memory, Address at) {
   Context context;
-  read_context(memory, at, context);
+  read_what_runs(memory, at, context);
   if (context.name.empty() || !std::ranges::all_of(context.name, is_name_char))
     return {.text = std::string(unknown_value)};
   // It lies on the stack of the server's one thread, at the same place each time.
@@ -64,7 +79,7 @@ void RedisScripts::touch(const Memory& memory, const Located& located) const {
     const std::optional<Value> context = context_of(memory, state.G);
     if (!context || context->type != Value::Type::light_userdata) continue;
     Context read;
-    read_context(memory, context->word, read);
+    read_what_runs(memory, context->word, read);
     return;
   }
 }

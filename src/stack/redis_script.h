@@ -1,8 +1,9 @@
 #pragma once
-// Which script or function a Lua of Redis runs: --label request. From Redis 7.0 on, the server keeps what it
-// runs in the registry as "__RUN_CTX__", a light userdata (script_lua.c, luaCallFunction): a scriptRunCtx, whose first
-// member is the name of a function that a library has registered, or the SHA-1 of a script, and which says when that
-// began (script.h; functions.c, fcallCommandGeneric; eval.c, evalGenericCommand).
+// Which script or function a Lua of Redis or Valkey runs: --label request. From Redis 7.0 on, the server keeps what it
+// runs in the registry as "__RUN_CTX__", a light userdata (script_lua.c, luaCallFunction): a scriptRunCtx, which has
+// the name of a function that a library has registered, or the SHA-1 of a script, and says when that began (script.h;
+// functions.c, fcallCommandGeneric; eval.c, evalGenericCommand). In Valkey from 9.0 on it is a luaFuncCallCtx
+// (modules/lua/script_lua.c), which points to the scriptRunCtx.
 
 #include <string>
 #include <unordered_map>

@@ -20,8 +20,23 @@ struct Server {
   Image54::Tagged context(std::string_view name, std::uint64_t start_time = 1) {
     const Address text = image.object(name.size() + 40, 0), at = image.object(64, 0);
     for (std::size_t i = 0; i < name.size(); ++i) image.put(text + i, name[i]);
+    const Address client = image.object(64, 0);
+    image.put(client, std::uint64_t{7});  // its number
     image.put(at, text);
+    image.put(at + 8, client);
     image.put(at + 32, start_time);
+    return {at, light_userdata};
+  }
+  // A luaFuncCallCtx of Valkey 9.0. A pointer of its module may look like the name of a function.
+  Image54::Tagged call_context(std::string_view name, std::uint64_t start_time = 1) {
+    const Address run = image.object(64, 0), at = image.object(64, 0), module = image.object(64, 0);
+    const Image54::Tagged context = this->context(name, start_time);
+    image.put(module, std::uint64_t{0x5556'5758'5960});
+    image.put(run, image.object(8, 0));
+    image.put(run + 8, *image.get<Address>(context.word));
+    image.put(run + 40, start_time);
+    image.put(at, module);
+    image.put(at + 8, run);
     return {at, light_userdata};
   }
   Address state_with(Image54::Tagged value) {
@@ -58,6 +73,18 @@ TEST_CASE("redis: what it runs is in its registry, once it is known where", "[un
   CHECK(server.look(G).text == "my_function");
   now({});  // nil: nothing runs
   CHECK(server.look(G).text == "");
+}
+
+TEST_CASE("redis: Valkey 9.0 keeps a call, which points to what runs", "[unit]") {
+  Server server;
+  const Address G = server.state_with(server.call_context("my_function", 1000));
+  (void)server.look(G);
+  const HostRequest first = server.look(G);
+  CHECK(first.text == "my_function");
+  server.set_registry(G, server.image.table({{server.key, server.call_context("a b")}}));
+  CHECK(server.look(G).text == "(unknown)");
+  server.set_registry(G, server.image.table({{server.key, server.context("of_redis")}}));
+  CHECK(server.look(G).text == "of_redis");
 }
 
 TEST_CASE("redis: nothing is believed of a key that has moved", "[unit]") {
