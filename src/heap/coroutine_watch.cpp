@@ -1,8 +1,10 @@
 #include "heap/coroutine_watch.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "luastate/coroutine.h"
@@ -29,7 +31,11 @@ bool CoroutineWatch::look(const AddressSpace& space, std::int64_t now_ns, Number
   find(space);
   for (std::uint8_t round = 0; round < rounds; ++round) {
     if (copies_.size() == round) copies_.push_back(std::make_unique<HeapCopy>(live_, most_bytes));
-    if (!pending_.empty()) read_round(space, round, now_ns, numbers);
+    if (pending_.empty()) continue;
+    // A thread that has lost its CPU while it resumes a coroutine leaves it half resumed until it has one again.
+    if (round > rounds_to_stay)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1 << (round - rounds_to_stay - 1)));
+    read_round(space, round, now_ns, numbers);
   }
   unread_ += static_cast<std::int64_t>(pending_.size());
   std::erase_if(known_, [&](const auto& each) { return each.second.seen_in != looks_; });

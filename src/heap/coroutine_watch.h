@@ -79,8 +79,9 @@ class CoroutineWatch {
   void add(Address L, const Reading& reading, std::uint8_t round, std::int64_t now_ns, Numbers& numbers);
   void make_groups(std::int64_t now_ns);
 
-  // From rounds_to_stay on, one that never stays is taken where it is; those that could not be read have some more.
-  static constexpr std::size_t rounds = 8, rounds_to_stay = 4;
+  // From rounds_to_stay on, one that never stays is taken where it is; those that could not be read have some more,
+  // the last of which wait for 1 to 16 ms.
+  static constexpr std::size_t rounds = 10, rounds_to_stay = 4;
   const Memory& live_;
   Address G_;
   const Lua& lua_;
