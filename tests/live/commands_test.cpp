@@ -546,7 +546,7 @@ TEST_CASE("a reader that closes the pipe ends luaspy as SIGPIPE does, without a 
   running.read_until("READY");
   const Folder folder;
   const std::string raw = folder.path("a.luaspy"), pid = pid_of(running);
-  REQUIRE(luaspy({"record", "-d", "0.3", "-o", raw, "--pid", pid}).status == 0);
+  REQUIRE(luaspy({"record", "--idle", "-d", "0.3", "-o", raw, "--pid", pid}).status == 0);
   for (const Words& command : {Words{"report", raw},
                                {"report", raw, "-f", "folded", "-o", "-"},
                                {"ps"},
@@ -556,7 +556,7 @@ TEST_CASE("a reader that closes the pipe ends luaspy as SIGPIPE does, without a 
                                {"dump", "--json", "--pid", pid},
                                {"top", "--batch", "--count", "3", "--interval", "0.1", "--pid", pid},
                                {"doctor", "--pid", pid},
-                               {"record", "-d", "0.3", "-f", "folded", "-o", "-", "--pid", pid}}) {
+                               {"record", "--idle", "-d", "0.3", "-f", "folded", "-o", "-", "--pid", pid}}) {
     for (const std::string before : {"", "trap '' PIPE; "}) {
       // The reader has gone before luaspy begins. What a shell ignores, its commands ignore.
       const Finished finished = run(
