@@ -79,10 +79,13 @@ struct MachineCode {
   static constexpr std::size_t most_signal_return_bytes = 9;
   bool (*returns_from_signal)(Code code) = [](Code) { return false; };
 
-  // The depth (FrameShape) at the end of `code`, which is right after a call, if what leads there from
-  // the start of its function is straight and short and calls nothing else. A function starts at the
-  // start of `code`, or where what is before it does not go on and does not branch to it.
-  std::optional<std::int64_t> (*depth_of_straight_code)(Code code) = [](Code) { return std::optional<std::int64_t>(); };
+  // The depth (FrameShape) at offset `after_call`, which is right after a call, if what leads there from the
+  // start of its function is straight and short and calls nothing else, and nothing branches to it: a loop
+  // that begins after the call does, too. A function starts at the start of `code`, or where what is before
+  // it does not go on and does not branch to it.
+  std::optional<std::int64_t> (*depth_of_straight_code)(Code code, std::size_t after_call) = [](Code, std::size_t) {
+    return std::optional<std::int64_t>();
+  };
 
   // By register: how often `code` adds `addend` (1 to 127) to it, or stores the sum in it.
   std::array<int, Registers::most> (*additions)(Code code, unsigned addend) = [](Code, unsigned) {

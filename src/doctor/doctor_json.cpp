@@ -165,6 +165,7 @@ Json to_json(const ModuleFacts& module) {
   if (!module.bytes) return json;
   json["bytes"] = *module.bytes;
   json["eh_frame_hdr_bytes"] = module.eh_frame_hdr_bytes;
+  json["functions_described"] = module.functions_described;
   json["has_file"] = module.has_file;
   if (module.functions) json["functions"] = *module.functions;
   return json;

@@ -187,10 +187,11 @@ std::string modules_text(const std::vector<ModuleFacts>& modules) {
       text += "cannot be read as a module\n";
       continue;
     }
-    text += fmt::format("{} bytes of addresses; {}; {}{}\n", *module.bytes,
+    text += fmt::format("{} bytes of addresses; {}, {} functions described; {}{}\n", *module.bytes,
                         module.eh_frame_hdr_bytes == 0
                             ? "no .eh_frame_hdr"
                             : fmt::format(".eh_frame_hdr of {} bytes", module.eh_frame_hdr_bytes),
+                        module.functions_described,
                         module.has_file ? "its file is there" : "its file is not what is mapped, or cannot be opened",
                         module.functions ? fmt::format("; {} functions known", *module.functions) : "");
   }

@@ -167,6 +167,7 @@ std::vector<ModuleFacts> module_facts(const StackReader& reader) {
     if (module == nullptr) continue;
     one.bytes = module->end() - module->lowest();
     if (module->eh_frame_hdr() != 0) one.eh_frame_hdr_bytes = module->eh_frame_hdr_size();
+    one.functions_described = module->frame_index().size();
     one.has_file = module->frames() != nullptr;
     const auto is_it = [&](const LuaImage& image) { return image.start == mapping.start; };
     if (std::ranges::any_of(reader.images(), is_it)) one.functions = reader.unwinder().functions(*module).size();

@@ -112,8 +112,9 @@ struct ModuleFacts {
   Address start = 0;
   std::optional<std::uint64_t> bytes;  // of addresses; nullopt: it cannot be read as a module
   std::uint64_t eh_frame_hdr_bytes = 0;
-  bool has_file = false;                 // that is what is mapped
-  std::optional<std::size_t> functions;  // of an image with a Lua
+  std::uint64_t functions_described = 0;  // by call frame information
+  bool has_file = false;                  // that is what is mapped
+  std::optional<std::size_t> functions;   // of an image with a Lua
 };
 
 struct MappingFacts {

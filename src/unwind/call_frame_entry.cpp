@@ -93,7 +93,9 @@ bool read_cie(const LoadedBytes& loaded, Address at, CallFrameEntry& entry, bool
   return true;
 }
 
-std::optional<CallFrameEntry> read_fde(const LoadedBytes& loaded, Address at) {
+}  // namespace
+
+std::optional<CallFrameEntry> read_entry(const LoadedBytes& loaded, Address at) {
   EncodedBytes header(loaded.from(at), at);
   const std::uint32_t length = header.read<std::uint32_t>();
   EncodedBytes fde(header.skip(length), at + 4);
@@ -111,33 +113,6 @@ std::optional<CallFrameEntry> read_fde(const LoadedBytes& loaded, Address at) {
   entry.instructions = fde.rest();
   entry.instructions_at = fde.at();
   return entry;
-}
-
-}  // namespace
-
-// LSB 5.0, 10.6.2: pairs of a function's start and its FDE's address, sorted, both sdata4 relative
-// to the header. Every linker writes that form.
-std::optional<CallFrameEntry> find_entry(const LoadedBytes& loaded, Address header, std::uint64_t header_size,
-                                         Address pc) {
-  EncodedBytes bytes(loaded.from(header), header);
-  const std::uint32_t form = bytes.read<std::uint32_t>();
-  (void)bytes.read<std::uint32_t>();  // where .eh_frame begins
-  const std::uint64_t count = bytes.read<std::uint32_t>();
-  constexpr std::size_t pair = 8;
-  if (form != 0x3b031b01 && form != 0x3b033b01) return std::nullopt;
-  if (!bytes.good() || count * pair > bytes.rest().size() || count * pair + 12 > header_size) return std::nullopt;
-  const auto address = [&](std::size_t at) {
-    return header + static_cast<Address>(std::int64_t{load<std::int32_t>(bytes.rest(), at)});
-  };
-  std::size_t low = 0, high = count;  // the first entry that starts after pc is in [low, high]
-  while (low < high) {
-    const std::size_t middle = (low + high) / 2;
-    if (address(middle * pair) <= pc) low = middle + 1;
-    else high = middle;
-  }
-  if (low == 0) return std::nullopt;
-  std::optional<CallFrameEntry> entry = read_fde(loaded, address((low - 1) * pair + 4));
-  return entry && pc >= entry->start && pc < entry->end ? entry : std::nullopt;
 }
 
 }  // namespace luaspy

@@ -1,6 +1,5 @@
 #pragma once
-// Entries of .eh_frame, and the table in .eh_frame_hdr in which they are found (LSB 5.0, 10.6), read
-// from untrusted bytes: every read is within them.
+// Entries of .eh_frame (LSB 5.0, 10.6.1), read from untrusted bytes: every read is within them.
 
 #include <optional>
 
@@ -20,10 +19,8 @@ struct CallFrameEntry {
   Address instructions_at = 0;
 };
 
-// Finds the entry of the function that contains `pc` in the table at `header` (.eh_frame_hdr,
-// `header_size` bytes); nullopt if there is none, or its form is one that linkers do not write.
-std::optional<CallFrameEntry> find_entry(const LoadedBytes& bytes, Address header, std::uint64_t header_size,
-                                         Address pc);
+// The entry of a function (FDE) at `at`; nullopt if there is none, or its form is one that linkers do not write.
+std::optional<CallFrameEntry> read_entry(const LoadedBytes& bytes, Address at);
 
 // Takes a pointer from `bytes`. `encoding`: DW_EH_PE_* (LSB 5.0, table 10.5); nullopt for those that
 // linkers do not write. `is_length`: not relative to its place, whatever the encoding says.

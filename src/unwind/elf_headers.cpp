@@ -5,24 +5,68 @@
 #include <algorithm>
 
 namespace luaspy {
+namespace {
 
-std::optional<ElfHeaders> read_elf_headers(std::span<const std::byte> file) {
+std::optional<Elf64_Ehdr> read_header(std::span<const std::byte> file) {
   if (file.size() < sizeof(Elf64_Ehdr)) return std::nullopt;
   const auto header = load<Elf64_Ehdr>(file, 0);
   const bool known = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
                      header.e_ident[EI_DATA] == ELFDATA2LSB;
-  if (!known || header.e_phentsize != sizeof(Elf64_Phdr)) return std::nullopt;
+  return known ? std::optional(header) : std::nullopt;
+}
+
+// The i-th element of a table of the file; nullopt if it is not within the bytes.
+template <typename T>
+std::optional<T> element(std::span<const std::byte> file, std::uint64_t table, std::uint64_t i) {
+  if (table > file.size() || i > file.size() / sizeof(T)) return std::nullopt;
+  const std::uint64_t at = table + i * sizeof(T);
+  if (at > file.size() || file.size() - at < sizeof(T)) return std::nullopt;
+  return load<T>(file, at);
+}
+
+std::optional<std::span<const std::byte>> bytes_of(std::span<const std::byte> file, const Elf64_Shdr& section) {
+  if (section.sh_type == SHT_NOBITS || section.sh_offset > file.size() ||
+      section.sh_size > file.size() - section.sh_offset)
+    return std::nullopt;
+  return file.subspan(section.sh_offset, section.sh_size);
+}
+
+}  // namespace
+
+std::optional<ElfHeaders> read_elf_headers(std::span<const std::byte> file) {
+  const std::optional<Elf64_Ehdr> header = read_header(file);
+  if (!header || header->e_phentsize != sizeof(Elf64_Phdr)) return std::nullopt;
   ElfHeaders headers;
-  headers.entry = header.e_entry;
-  const std::size_t count = std::min<std::size_t>(header.e_phnum, ElfHeaders::most_segments);
-  for (std::size_t i = 0; i < count && header.e_phoff <= file.size(); ++i) {
-    const std::uint64_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
-    if (at > file.size() || file.size() - at < sizeof(Elf64_Phdr)) break;
-    const auto segment = load<Elf64_Phdr>(file, at);
+  headers.entry = header->e_entry;
+  const std::size_t count = std::min<std::size_t>(header->e_phnum, ElfHeaders::most_segments);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::optional<Elf64_Phdr> read = element<Elf64_Phdr>(file, header->e_phoff, i);
+    if (!read) break;
+    const Elf64_Phdr& segment = *read;
     headers.segments.push_back(
         {segment.p_type, segment.p_flags, segment.p_offset, segment.p_filesz, segment.p_vaddr, segment.p_memsz});
   }
   return headers;
+}
+
+std::optional<Section> find_section(std::span<const std::byte> file, std::string_view name) {
+  const std::optional<Elf64_Ehdr> header = read_header(file);
+  if (!header || header->e_shentsize != sizeof(Elf64_Shdr)) return std::nullopt;
+  const auto at = [&](std::uint64_t i) { return element<Elf64_Shdr>(file, header->e_shoff, i); };
+  const std::optional<Elf64_Shdr> names = at(header->e_shstrndx);
+  const auto letters = names ? bytes_of(file, *names) : std::nullopt;
+  if (!letters) return std::nullopt;
+  for (std::uint64_t i = 0; i < header->e_shnum; ++i) {
+    const std::optional<Elf64_Shdr> section = at(i);
+    if (!section) break;
+    if ((section->sh_flags & SHF_ALLOC) == 0 || !bytes_of(file, *section) || section->sh_name >= letters->size())
+      continue;
+    const auto own = letters->subspan(section->sh_name);
+    const bool is_it = own.size() > name.size() && own[name.size()] == std::byte{0} &&
+                       std::memcmp(own.data(), name.data(), name.size()) == 0;
+    if (is_it) return Section{section->sh_addr, section->sh_size};
+  }
+  return std::nullopt;
 }
 
 LoadedBytes::LoadedBytes(std::span<const std::byte> file, const ElfHeaders& headers) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/memory.h"
@@ -26,6 +27,15 @@ struct ElfHeaders {
 
 // nullopt if it is not such a file. Program headers that are not within the bytes are left out.
 std::optional<ElfHeaders> read_elf_headers(std::span<const std::byte> file);
+
+struct Section {
+  Address address = 0;  // as in the file
+  std::uint64_t size = 0;
+};
+
+// The section of that name that is loaded, and has bytes in the file; nullopt without one, or without
+// section headers (stripped by sstrip, or by a packer).
+std::optional<Section> find_section(std::span<const std::byte> file, std::string_view name);
 
 // The bytes of a file, found by the addresses that the file gives them.
 class LoadedBytes {

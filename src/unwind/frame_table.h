@@ -1,7 +1,7 @@
 #pragma once
 // The call frame information of an ELF file (call_frame_entry.h), read on demand.
 
-#include "unwind/elf_headers.h"
+#include "unwind/frame_index.h"
 #include "unwind/frame_row.h"
 
 namespace luaspy {
@@ -12,6 +12,9 @@ class FrameTable {
   // addresses to get the target's.
   FrameTable(std::span<const std::byte> file, Address bias);
 
+  // In the file's addresses.
+  const FrameIndex& index() const { return index_; }
+
   // The row at `pc`, which is in the function [start, end), in addresses of the target. The row's
   // CFA is unknown if there is no such row.
   FrameRow at(const Machine& machine, Address pc, Address start, Address end) const;
@@ -20,8 +23,8 @@ class FrameTable {
   FrameTable(std::span<const std::byte> file, const ElfHeaders& headers, Address bias);
 
   LoadedBytes bytes_;
-  Address header_ = 0, bias_;  // header_: .eh_frame_hdr's address in the file
-  std::uint64_t header_size_ = 0;
+  Address bias_;
+  FrameIndex index_;
 };
 
 }  // namespace luaspy

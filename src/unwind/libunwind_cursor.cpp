@@ -16,7 +16,8 @@ namespace {
 struct Source {
   const Modules& modules;
   const Machine& machine;
-  const Memory* stack = nullptr;  // nullptr except during a step: tables are also searched at other times
+  const Memory* stack = nullptr;     // nullptr except during a step: tables are also searched at other times
+  std::span<const std::byte> index;  // of the module that is searched: pairs, at index_at
   Registers registers;
   int reads_left = 0;  // limits a step or a search: call frame information may be as long as a file
   static constexpr int most_reads = 1 << 16;
@@ -24,33 +25,21 @@ struct Source {
 
 Source& source(void* argument) { return *static_cast<Source*>(argument); }
 
-// LSB 5.0, 10.6.2: .eh_frame_hdr. Only the encoding that every linker writes is accepted: a sorted
-// table of pairs of sdata4 relative to the header.
-bool read_table(const Module& module, unw_dyn_info_t& table) {
-  struct Header {
-    std::uint8_t version, frame_encoding, count_encoding, table_encoding;
-    std::int32_t frame;
-    std::uint32_t count;
-  } header;
-  if (module.eh_frame_hdr() == 0 || !module.read(module.eh_frame_hdr(), std::as_writable_bytes(std::span(&header, 1))))
-    return false;
-  if (header.version != 1 || header.count_encoding != 0x03 || header.table_encoding != 0x3b) return false;
-  if (header.frame_encoding != 0x1b && header.frame_encoding != 0x3b) return false;
-  if (std::uint64_t{header.count} * 8 + sizeof header > module.eh_frame_hdr_size()) return false;
-  table = {};
-  table.format = UNW_INFO_FORMAT_REMOTE_TABLE;
-  table.start_ip = module.lowest();
-  table.end_ip = module.end();
-  table.u.rti.segbase = module.eh_frame_hdr();
-  table.u.rti.table_data = module.eh_frame_hdr() + sizeof header;
-  table.u.rti.table_len = header.count * 8 / sizeof(unw_word_t);
-  return true;
-}
+// Where libunwind finds the index of a module: no address of a target.
+constexpr Address index_at = 0x8000'0000'0000'0000;
 
 int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t* info, int need_info, void* argument) {
   const Module* const module = source(argument).modules.find(ip);
-  unw_dyn_info_t table;
-  if (module == nullptr || !read_table(*module, table)) return -UNW_ENOINFO;
+  if (module == nullptr || module->frame_index().size() == 0) return -UNW_ENOINFO;
+  const FrameIndex& index = module->frame_index();
+  source(argument).index = index.pairs();
+  unw_dyn_info_t table{};
+  table.format = UNW_INFO_FORMAT_REMOTE_TABLE;
+  table.start_ip = module->lowest();
+  table.end_ip = module->end();
+  table.u.rti.segbase = index.base() + module->bias();
+  table.u.rti.table_data = index_at;
+  table.u.rti.table_len = index.pairs().size() / sizeof(unw_word_t);
   const int status = UNW_OBJ(dwarf_search_unwind_table)(space, ip, &table, info, need_info, argument);
   if (status != 0) return status;
   return ip >= info->start_ip && ip < info->end_ip ? 0 : -UNW_ENOINFO;
@@ -64,6 +53,10 @@ int access_memory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int w
   const auto bytes = std::as_writable_bytes(std::span(value, 1));
   if (write != 0) return -UNW_EREADONLYREG;
   if (from.reads_left-- <= 0) return -UNW_EINVAL;
+  if (address >= index_at && address - index_at + sizeof *value <= from.index.size()) {
+    *value = load<unw_word_t>(from.index, address - index_at);  // whole pairs, and libunwind reads aligned words
+    return 0;
+  }
   if (from.stack != nullptr && from.stack->read(address, bytes)) return 0;
   const Module* const module = from.modules.find(address);
   return module != nullptr && module->read(address, bytes) ? 0 : -UNW_EINVAL;
@@ -99,7 +92,7 @@ Registers read_cursor(const Machine& machine, unw_cursor_t& cursor) {
 }  // namespace
 
 struct LibunwindCursor::Space {
-  Space(const Modules& modules, const Machine& machine) : source{modules, machine, nullptr, {}, 0} {
+  Space(const Modules& modules, const Machine& machine) : source{modules, machine, nullptr, {}, {}, 0} {
     accessors.find_proc_info = find_proc_info;
     accessors.put_unwind_info = put_unwind_info;
     accessors.get_dyn_info_list_addr = no_dynamic_info;
@@ -119,19 +112,6 @@ struct LibunwindCursor::Space {
   Source source;
   unw_cursor_t cursor;
 };
-
-std::vector<Address> table_starts(const Module& module) {
-  std::vector<Address> starts;
-  unw_dyn_info_t table;
-  if (!read_table(module, table)) return starts;
-  const std::size_t count = table.u.rti.table_len;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::int32_t start = 0;
-    if (module.read(table.u.rti.table_data + 8 * i, std::as_writable_bytes(std::span(&start, 1))))
-      starts.push_back(module.eh_frame_hdr() + static_cast<Address>(std::int64_t{start}));
-  }
-  return starts;
-}
 
 LibunwindCursor::LibunwindCursor(const Modules& modules, const Machine& machine)
     : space_(std::make_unique<Space>(modules, machine)) {}

@@ -10,10 +10,6 @@
 
 namespace luaspy {
 
-// The starts of functions according to the tables of .eh_frame_hdr, unsorted. Empty if there are no
-// tables, or they cannot be read.
-std::vector<Address> table_starts(const Module& module);
-
 class LibunwindCursor {
  public:
   LibunwindCursor(const Modules& modules, const Machine& machine);

@@ -142,6 +142,17 @@ const FrameTable* Module::frames() const {
   return frames_.get();
 }
 
+const FrameIndex& Module::frame_index() const {
+  if (const FrameTable* const table = frames()) return table->index();
+  if (own_index_) return *own_index_;
+  std::span<const std::byte> header;
+  for (const Segment& segment : segments_) {
+    if (eh_frame_hdr_ >= segment.start && eh_frame_hdr_ < segment.end)
+      header = bytes_.subspan(segment.offset + (eh_frame_hdr_ - segment.start), eh_frame_hdr_size_);
+  }
+  return own_index_.emplace(FrameIndex::of_table(header, eh_frame_hdr_ - bias_));
+}
+
 std::vector<Module::Code> Module::code() const {
   std::vector<Code> ranges;
   for (const Segment& segment : segments_) {

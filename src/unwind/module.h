@@ -45,6 +45,8 @@ class Module {
   std::size_t eh_frame_hdr_size() const { return eh_frame_hdr_size_; }
   // Its call frame information; nullptr if its bytes are not laid out as in the file.
   const FrameTable* frames() const;
+  // Where the information of each function is, in the file's addresses (without bias()).
+  const FrameIndex& frame_index() const;
   Address lowest() const { return segments_.front().start; }
   Address end() const { return segments_.back().end; }
 
@@ -99,6 +101,7 @@ class Module {
   mutable std::optional<MovedSymbols> symbols_;
   mutable std::optional<std::vector<Address>> call_targets_;
   mutable std::unique_ptr<FrameTable> frames_;
+  mutable std::optional<FrameIndex> own_index_;  // of a copy
 };
 
 // All modules of an address space, found by address. A module that stays mapped keeps its object

@@ -83,7 +83,9 @@ Unwinder::Range Unwinder::function_without_tables(const Module& module, Address 
 }
 
 std::vector<Unwinder::Range> Unwinder::functions(const Module& module) const {
-  std::vector<Address> starts = table_starts(module);
+  std::vector<Address> starts;
+  const FrameIndex& index = module.frame_index();
+  for (std::size_t i = 0; i < index.size(); ++i) starts.push_back(index[i].start + module.bias());
   // The tables of a program do not cover object files that were compiled without them.
   Range known;
   for (const Address target : module.call_targets(machine_.code)) {
@@ -246,9 +248,13 @@ bool Unwinder::begins_stack(const NativeFrame& frame, const Memory& stack) const
   const Module* const module = modules_.find(frame.lookup);
   if (module == nullptr || frame.function == 0 || frame.pc < frame.function || frame.pc - frame.function > largest)
     return false;
-  std::vector<std::byte> code(frame.pc - frame.function);
-  if (!module->read(frame.function, code)) return false;
-  const std::optional<std::int64_t> depth = machine_.code.depth_of_straight_code(code);
+  const std::size_t after_call = frame.pc - frame.function;
+  std::vector<std::byte> code(after_call + largest);
+  while (!module->read(frame.function, code)) {
+    if (code.size() == after_call) return false;
+    code.resize(after_call + (code.size() - after_call) / 2);  // it may be the last of its module
+  }
+  const std::optional<std::int64_t> depth = machine_.code.depth_of_straight_code(code, after_call);
   if (!depth) return false;
   const Address entry_sp = frame.sp + static_cast<Address>(*depth);
   const std::optional<Address> address = machine_.return_address(frame.registers, entry_sp, {}, stack);

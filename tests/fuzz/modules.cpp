@@ -101,7 +101,7 @@ void elf(Bytes bytes) {
   look_at_module(input.rest(), (flags & 1) != 0);
 }
 
-// An input: a pc, then a segment at address 0 that begins with .eh_frame_hdr.
+// An input: a pc, then a segment at address 0 that begins with .eh_frame_hdr, or is .eh_frame.
 void call_frames(Bytes bytes) {
   Input input(bytes);
   const Address pc = input.take<std::uint16_t>();
@@ -110,8 +110,11 @@ void call_frames(Bytes bytes) {
   headers.segments.push_back(
       {.type = 1, .offset = 0, .file_size = file.size(), .address = 0, .memory_size = file.size()});
   const LoadedBytes loaded(file, headers);
-  const std::optional<CallFrameEntry> entry = find_entry(loaded, 0, file.size(), pc);
-  if (!entry) return;
+  FrameIndex index = FrameIndex::of_table(file, 0);
+  if (index.size() == 0) index = FrameIndex::of_entries(loaded, 0, file.size());
+  const std::optional<FrameIndex::Function> function = index.find(pc);
+  const std::optional<CallFrameEntry> entry = function ? read_entry(loaded, function->entry) : std::nullopt;
+  if (!entry || pc < entry->start || pc >= entry->end) return;
   expect(entry->start <= pc && pc < entry->end, "the entry has the pc");
   const InputMemory stack(file);
   for (const Address at : {pc, entry->start, entry->end - 1}) {

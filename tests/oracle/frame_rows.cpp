@@ -156,36 +156,19 @@ struct Counts {
   Clock::duration own{}, theirs{};
 };
 
-// Starts of functions from .eh_frame_hdr, each with the next start: the range in between may also
-// contain addresses that belong to no function.
-std::vector<Address> starts_in(std::span<const std::byte> file) {
-  std::vector<Address> starts;
-  const std::optional<ElfHeaders> headers = read_elf_headers(file);
-  if (!headers) return starts;
-  const LoadedBytes loaded(file, *headers);
-  for (const ProgramHeader& segment : headers->segments) {
-    if (segment.type != PT_GNU_EH_FRAME) continue;
-    const std::span<const std::byte> table = loaded.from(segment.address);
-    if (table.size() < 12 || load<std::uint8_t>(table, 3) != 0x3b) continue;
-    const std::size_t count = std::min<std::size_t>(load<std::uint32_t>(table, 8), (table.size() - 12) / 8);
-    for (std::size_t i = 0; i < count; ++i)
-      starts.push_back(segment.address + static_cast<Address>(std::int64_t{load<std::int32_t>(table, 12 + 8 * i)}));
-  }
-  return starts;
-}
-
 void compare(const std::string& path, Counts& counts) {
   std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   const auto file = std::as_bytes(std::span(text));
-  const std::vector<Address> starts = starts_in(file);
-  const Reference reference(file);
-  if (starts.empty() || !reference.works()) return;
   const FrameTable table(file, 0);
+  const FrameIndex& functions = table.index();
+  const Reference reference(file);
+  if (functions.size() == 0 || !reference.works()) return;
   ++counts.files;
   const std::int64_t differ_before = counts.differ;
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    const Address start = starts[i], next = i + 1 < starts.size() ? starts[i + 1] : ~Address{0};
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    // Up to the next start: the range in between may also contain addresses that belong to no function.
+    const Address start = functions[i].start, next = i + 1 < functions.size() ? functions[i + 1].start : ~Address{0};
     ++counts.functions;
     for (Address pc = start, end = 0; pc < next; pc = end) {
       const Clock::time_point t0 = Clock::now();

@@ -108,32 +108,33 @@ bool returns_from_signal(std::span<const std::byte> code) {
   return is(wide) || is(narrow);
 }
 
-std::optional<std::int64_t> depth_of_straight_code(std::span<const std::byte> code) {
+std::optional<std::int64_t> depth_of_straight_code(std::span<const std::byte> code, std::size_t after_call) {
   constexpr std::size_t most_bytes = 64;
   std::vector<std::size_t> targets;  // of branches
   std::size_t start = 0;             // of the straight code
   bool straight = true;
+  using Flow = Instruction::Flow;
   for (std::size_t at = 0; at < code.size();) {
     const std::optional<Instruction> instruction = read_instruction(code, at);
+    if (!instruction && at >= after_call) break;  // data
     if (!instruction) return std::nullopt;
     at += instruction->length;
     const unsigned op = instruction->opcode;
     const bool calls = !instruction->two_byte && (op == 0xe8 || (op == 0xff && (instruction->reg() & 7) == 2));
-    using Flow = Instruction::Flow;
     const Flow flow = instruction->flow();
     if (flow == Flow::branch || flow == Flow::jump)
       targets.push_back(at + static_cast<std::size_t>(instruction->immediate));
+    if (at > after_call) continue;  // only what leads back is of interest
     if (flow == Flow::jump || flow == Flow::end) {
       start = at;
       straight = true;
-    } else if (flow == Flow::branch || (calls && at != code.size())) {
+    } else if (flow == Flow::branch || (calls && at != after_call)) {
       straight = false;
     }
   }
-  if (!straight || code.size() - start > most_bytes ||
-      std::ranges::any_of(targets, [&](std::size_t target) { return target >= start && target <= code.size(); }))
-    return std::nullopt;
-  const std::optional<FrameShape> shape = shape_of_frame(code.subspan(start), code.size() - start);
+  const auto is_in_it = [&](std::size_t target) { return target >= start && target <= after_call; };
+  if (!straight || after_call - start > most_bytes || std::ranges::any_of(targets, is_in_it)) return std::nullopt;
+  const std::optional<FrameShape> shape = shape_of_frame(code.subspan(start), after_call - start);
   return shape && !shape->frame_pointer ? std::optional(shape->depth) : std::nullopt;
 }
 

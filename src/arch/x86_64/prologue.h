@@ -9,6 +9,6 @@ namespace luaspy::x86_64 {
 std::optional<FrameShape> shape_of_frame(std::span<const std::byte> code, std::size_t at);
 bool ends_here(std::span<const std::byte> code);
 bool returns_from_signal(std::span<const std::byte> code);
-std::optional<std::int64_t> depth_of_straight_code(std::span<const std::byte> code);
+std::optional<std::int64_t> depth_of_straight_code(std::span<const std::byte> code, std::size_t after_call);
 
 }  // namespace luaspy::x86_64

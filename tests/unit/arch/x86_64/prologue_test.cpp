@@ -7,10 +7,16 @@
 namespace luaspy::x86_64 {
 namespace {
 
-bool ends(const std::vector<unsigned>& code) {
+std::vector<std::byte> bytes_of(const std::vector<unsigned>& code) {
   std::vector<std::byte> bytes;
   for (const unsigned byte : code) bytes.push_back(static_cast<std::byte>(byte));
-  return ends_here(bytes);
+  return bytes;
+}
+
+bool ends(const std::vector<unsigned>& code) { return ends_here(bytes_of(code)); }
+
+std::optional<std::int64_t> depth(const std::vector<unsigned>& code, std::size_t after_call) {
+  return depth_of_straight_code(bytes_of(code), after_call);
 }
 
 }  // namespace
@@ -31,6 +37,19 @@ TEST_CASE("code that nothing returns to", "[unit]") {
   CHECK(!ends({0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xf4}));  // too far away
   CHECK(!ends({0xb8, 0x3c}));
   CHECK(!ends({}));
+}
+
+TEST_CASE("straight code up to a call", "[unit]") {
+  CHECK(depth({0x53, 0xe8, 0, 0, 0, 0}, 6) == 8);              // push %rbx; call
+  CHECK(depth({0xc3, 0x53, 0xe8, 0, 0, 0, 0, 0xf4}, 7) == 8);  // ret; push %rbx; call; hlt
+  CHECK(!depth({0x74, 0x00, 0xe8, 0, 0, 0, 0}, 7));            // je; call
+  CHECK(!depth({0xe8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0}, 10));     // another call before
+  // A loop that is entered in its middle, as in glibc's _IO_new_file_write: jmp 1f; 2: call; test %rax,%rax;
+  // 1: je 2b
+  const std::vector<unsigned> loop = {0x53, 0xeb, 0x08, 0xe8, 0, 0, 0, 0, 0x48, 0x85, 0xc0, 0x74, 0xf6};
+  CHECK(!depth(loop, 8));
+  CHECK(depth({loop.begin(), loop.end() - 2}, 8) == 0);              // without the branch back
+  CHECK(depth({0x53, 0xe8, 0, 0, 0, 0, 0xc5, 0x74, 0xf7}, 6) == 8);  // data after the call
 }
 
 }  // namespace luaspy::x86_64
