@@ -23,20 +23,30 @@ bool is_script_key(std::string_view key) {
          key.find_first_not_of(digits, key_start.size()) == key.npos;
 }
 
-std::string chunk_name_of(std::string_view key) {
-  return std::string(script_source.substr(1)) + ' ' + std::string(key.substr(0, key_start.size() + shown_digits));
+std::string chunk_name_of(std::string_view sha1) {
+  return std::string(script_source.substr(1)) + ' ' + std::string(key_start) +
+         std::string(sha1.substr(0, shown_digits));
 }
 
 }  // namespace
 
 bool is_host_script(std::string_view source) { return source == script_source; }
 
-const std::string& HostScripts::known_chunk_of(Address proto, std::uint64_t mark) const {
+const HostScripts::Known* HostScripts::known(Address proto, std::uint64_t mark) const {
   for (const auto* const all : {&scripts_, &nested_}) {
-    if (const auto found = all->find(proto); found != all->end() && found->second.mark == mark)
-      return found->second.chunk;
+    if (const auto found = all->find(proto); found != all->end() && found->second.mark == mark) return &found->second;
   }
-  return not_known;
+  return nullptr;
+}
+
+const std::string& HostScripts::known_chunk_of(Address proto, std::uint64_t mark) const {
+  const Known* const found = known(proto, mark);
+  return found != nullptr ? found->chunk : not_known;
+}
+
+std::string_view HostScripts::known_script_of(Address proto, std::uint64_t mark) const {
+  const Known* const found = known(proto, mark);
+  return found != nullptr ? std::string_view(found->sha1) : std::string_view();
 }
 
 // A script runs below all functions in it, and outer functions are named first. So the functions in a script are known
@@ -44,25 +54,25 @@ const std::string& HostScripts::known_chunk_of(Address proto, std::uint64_t mark
 const std::string& HostScripts::chunk_of(const Lua& lua, const Memory& memory, Address G, const Prototype& prototype,
                                          std::uint64_t mark) {
   constexpr int one_percent = 100, most_functions = 256;
-  const auto script = [&]() -> const std::string* {
+  const auto script = [&]() -> const Known* {
     const auto found = scripts_.find(prototype.address);
-    return found != scripts_.end() && found->second.mark == mark ? &found->second.chunk : nullptr;
+    return found != scripts_.end() && found->second.mark == mark ? &found->second : nullptr;
   };
   if (script() == nullptr) {
-    if (const std::string& known = known_chunk_of(prototype.address, mark); !known.empty()) return known;
+    if (const std::string& chunk = known_chunk_of(prototype.address, mark); !chunk.empty()) return chunk;
     const Clock::time_point begin = Clock::now();
     if (begin - read_at_ < one_percent * read_for_) return not_known;
     read(lua, memory, G);
     read_at_ = Clock::now();
     read_for_ = read_at_ - begin;
   }
-  const std::string* const chunk = script();
-  if (chunk == nullptr) return not_known;
+  const Known* const found = script();
+  if (found == nullptr) return not_known;
   if (nested_.size() >= most_nested) nested_.clear();
   int left = most_functions;
   if (const std::optional<Prototype> whole = lua.prototype(memory, prototype.address))
-    add_functions_in(lua, memory, *whole, *chunk, left);
-  return *chunk;
+    add_functions_in(lua, memory, *whole, *found, left);
+  return found->chunk;
 }
 
 const std::string& HostScripts::chunk_of_any(const Lua& lua, const Memory& memory, Address G,
@@ -70,22 +80,22 @@ const std::string& HostScripts::chunk_of_any(const Lua& lua, const Memory& memor
   if (const std::string& chunk = chunk_of(lua, memory, G, prototype, mark); !chunk.empty()) return chunk;
   if (std::exchange(has_all_nested_, true)) return not_known;
   auto left = static_cast<int>(most_nested);
-  for (const auto& [proto, known] : scripts_) {
+  for (const auto& [proto, script] : scripts_) {
     if (const std::optional<Prototype> whole = lua.prototype(memory, proto))
-      add_functions_in(lua, memory, *whole, known.chunk, left);
+      add_functions_in(lua, memory, *whole, script, left);
   }
   return known_chunk_of(prototype.address, mark);
 }
 
 void HostScripts::add_functions_in(const Lua& lua, const Memory& memory, const Prototype& prototype,
-                                   const std::string& chunk, int& left) {
+                                   const Known& script, int& left) {
   for (const Address child : prototype.children) {
     if (left-- <= 0) return;
     const std::optional<Prototype> its = lua.prototype(memory, child);
     const std::uint64_t mark = lua.mark(memory, child);
     if (!its || mark == 0) continue;
-    nested_[child] = {mark, chunk};
-    add_functions_in(lua, memory, *its, chunk, left);
+    nested_[child] = {mark, script.sha1, script.chunk};
+    add_functions_in(lua, memory, *its, script, left);
   }
 }
 
@@ -107,8 +117,10 @@ void HostScripts::read(const Lua& lua, const Memory& memory, Address G) {
       const std::optional<std::string> name = read_string(pages, lua, key.word);
       if (!name || !is_script_key(*name)) return true;
       const std::optional<Function> function = lua.function(pages, G, value.word);
-      if (function && function->proto != 0)
-        scripts_[function->proto] = {lua.mark(pages, function->proto), chunk_name_of(*name)};
+      if (function && function->proto != 0) {
+        const std::string sha1 = name->substr(key_start.size());
+        scripts_[function->proto] = {lua.mark(pages, function->proto), sha1, chunk_name_of(sha1)};
+      }
       return true;
     });
   }

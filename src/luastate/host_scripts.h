@@ -28,15 +28,19 @@ class HostScripts {
                                   std::uint64_t mark);
   // The same, of what was read before.
   const std::string& known_chunk_of(Address proto, std::uint64_t mark) const;
+  // The SHA-1 of the script, 40 digits, of what was read before; "" if it is not known.
+  std::string_view known_script_of(Address proto, std::uint64_t mark) const;
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Known {
     std::uint64_t mark = 0;
+    std::string sha1;
     std::string chunk;
   };
+  const Known* known(Address proto, std::uint64_t mark) const;
   void read(const Lua& lua, const Memory& memory, Address G);
-  void add_functions_in(const Lua& lua, const Memory& memory, const Prototype& prototype, const std::string& chunk,
+  void add_functions_in(const Lua& lua, const Memory& memory, const Prototype& prototype, const Known& script,
                         int& left);
 
   std::unordered_map<Address, Known> scripts_;  // by Proto: those of the registry and of the globals, as read last

@@ -108,6 +108,10 @@ class Names {
   // The chunk of a Lua function that was defined at this place, as frames call it.
   std::string chunk_of(const Context& context, Address proto, const FunctionPlace& place);
 
+  // The SHA-1 of the script of Redis, Valkey or KeyDB that the function belongs to, 40 digits; "" if it is none of
+  // these, or not known. Valid until the next call of label().
+  std::string_view host_script(const LuaCall& call) const { return scripts_.known_script_of(call.proto, call.mark); }
+
   // Reads package.loaded now, which takes milliseconds. Needed only before stand_still(true): else
   // it is read when a function is asked for that is not known.
   void read_loaded(const Lua& lua, Address G) { loaded_.read(lua, memory_, G); }

@@ -18,9 +18,9 @@ class HostRequests {
   }
   // After it. No text: the Lua that runs works for nothing that is known. `stopped`: what the stop has read. `live`:
   // the memory as it is now.
-  HostRequest value(const Joined& joined, const Memory& stopped, const Memory& live) {
+  HostRequest value(const Joined& joined, Names& names, const Memory& stopped, const Memory& live) {
     HostRequest request = nginx_.value(joined, stopped, live);
-    return request.text.empty() ? redis_.value(joined, stopped, live) : request;
+    return request.text.empty() ? redis_.value(joined, names, stopped, live) : request;
   }
   // Of a coroutine that is suspended; scripts of Redis are not.
   HostRequest of_suspended(const Memory& memory, const Lua& lua, Address G, Address L) const {

@@ -65,6 +65,19 @@ HostRequest request_with(const Memory& memory, Address at) {
   return {.text = std::string(context.name), .identity = {.id = request_id(at, context.begun)}};
 }
 
+// By the function that the server has called.
+HostRequest outermost_script(const Joined& joined, Names& names) {
+  for (const StackCall& at : joined.calls) {
+    if (at.state == nullptr || !at.walk->calls[at.call].is_lua()) continue;
+    const LuaCall& call = at.walk->calls[at.call];
+    const Prototype* const prototype = names.prototype(*at.state->lua, call);
+    if (prototype == nullptr || !is_host_script(prototype->source)) return {};
+    const std::string_view sha1 = names.host_script(call);
+    return {.text = std::string(sha1.empty() ? unknown_value : sha1)};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<Value> RedisScripts::context_of(const Memory& memory, Address G) const {
@@ -100,7 +113,7 @@ bool RedisScripts::look_up(const ActiveState& state, const Memory& live) {
   return found;
 }
 
-HostRequest RedisScripts::value(const Joined& joined, const Memory& stopped, const Memory& live) {
+HostRequest RedisScripts::value(const Joined& joined, Names& names, const Memory& stopped, const Memory& live) {
   for (const RunningState& running : joined.from.lua.on_thread()) {
     const ActiveState& state = running.activation;
     const std::optional<Value> context = context_of(stopped, state.G);
@@ -109,7 +122,7 @@ HostRequest RedisScripts::value(const Joined& joined, const Memory& stopped, con
     if (look_up(state, live) || (!context && paths_.find(state.G) != nullptr))
       return {.text = std::string(unknown_value)};
   }
-  return {};
+  return outermost_script(joined, names);
 }
 
 void RedisScripts::learn() {

@@ -119,7 +119,7 @@ void StackReader::add_labels(const Look& look, const Joined& joined, Sample& sam
   Labels all = (*labels_)[sample.labels];
   if (!plugin.empty()) all.push_back({std::string(plugin_label), std::string(plugin)});
   if (requests_) {
-    HostRequest request = requests_->value(joined, look.snapshot, live);
+    HostRequest request = requests_->value(joined, lua_.names(), look.snapshot, live);
     if (shows_requests_ && !request.text.empty()) all.push_back({std::string(request_label), std::move(request.text)});
     if (!request.trace.empty()) all.push_back({std::string(trace_label), std::move(request.trace)});
     sample.request = request.identity;

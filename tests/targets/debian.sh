@@ -87,11 +87,13 @@ libraries() {
 }
 
 # runner ROOT: the words that start a program of that suite, on its own libc if that is newer than
-# the machine's.
+# the machine's. Before trixie, libc's package has its loader outside of /usr.
 runner() {
+  local loader=$out/debian/$1/usr/lib64/ld-linux-x86-64.so.2
+  [[ -e $loader ]] || loader=$out/debian/$1/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2
   if [[ ${1%%-*} == "$native" ]]; then
     printf '/usr/bin/env LD_LIBRARY_PATH=%s' "$(libraries "$1")"
   else
-    printf '%s --library-path %s' "$(realpath "$out/debian/$1/usr/lib64/ld-linux-x86-64.so.2")" "$(libraries "$1")"
+    printf '%s --library-path %s' "$(realpath "$loader")" "$(libraries "$1")"
   fi
 }

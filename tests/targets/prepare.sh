@@ -332,6 +332,7 @@ if [[ $all ]]; then
   job debs-bookworm-sanitizers unpack_debs bookworm-sanitizers libclang-rt-14-dev
   job debs-trixie unpack_debs trixie lua5.4 luajit
   job debs-sid unpack_debs sid lua5.4 lua5.5 luajit
+  job debs-bullseye-redis unpack_debs bullseye-redis redis-server
   job debs-sid-valkey unpack_debs sid-valkey valkey-server
   job debs-experimental unpack_debs experimental luajit
 fi
@@ -367,6 +368,7 @@ programs_of_other_suites() {
   job debian-texluajit-bookworm debian_luajit debian-texluajit-bookworm bookworm texluajit libtexluajit.so.2
   job debian-texluajit-jit-bookworm debian_luajit debian-texluajit-jit-bookworm bookworm texluajit libtexluajit.so.2 --jiton
   lib=lib/x86_64-linux-gnu share=$out/debian/bookworm/usr/share
+  job debian-redis6 debian_host redis6 bullseye-redis bin/redis-server lib/x86_64-linux-gnu/liblua5.1.so.0 --version
   job debian-valkey debian_host valkey sid-valkey bin/valkey-server bin/valkey-server --version
   job debian-haproxy debian_host haproxy bookworm sbin/haproxy $lib/liblua5.3.so.0 -v
   job debian-nmap debian_host nmap bookworm bin/nmap $lib/liblua5.3.so.0 --version "NMAPDIR=$share/nmap"

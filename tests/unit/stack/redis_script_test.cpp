@@ -14,6 +14,7 @@ struct Server {
   static constexpr std::uint8_t light_userdata = 2;
   Image54 image;
   const Image54::Tagged key = image.string("__RUN_CTX__");
+  Names names{image};
   RedisScripts scripts;
 
   // A scriptRunCtx.
@@ -52,7 +53,7 @@ struct Server {
     Joined joined;
     joined.from.lua.states.emplace_back().activation = {.L = 0, .G = G, .lua = &Image54::lua()};
     joined.from.lua.walked = joined.from.lua.running = 1;
-    HostRequest request = scripts.value(joined, image, image);
+    HostRequest request = scripts.value(joined, names, image, image);
     if (scripts.has_learned()) scripts.learn();
     return request;
   }
