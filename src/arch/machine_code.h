@@ -1,5 +1,5 @@
 #pragma once
-// What machine code tells about functions and calls. Pure functions of code bytes.
+// What machine code tells about functions and calls. Pure functions of code bytes, and of memory where one is given.
 
 #include <array>
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/memory.h"
 #include "base/registers.h"
 
 namespace luaspy {
@@ -28,6 +29,13 @@ struct FrameShape {
     std::int64_t below;  // its slot is this many bytes below that
   };
   std::vector<Saved> saved;
+};
+
+// What a function has read: `value`, of so many bytes.
+struct Load {
+  Address at = 0;
+  std::uint8_t bytes = 0;
+  std::uint64_t value = 0;
 };
 
 // The functions of one processor. The defaults find nothing.
@@ -86,6 +94,11 @@ struct MachineCode {
   std::optional<std::int64_t> (*depth_of_straight_code)(Code code, std::size_t after_call) = [](Code, std::size_t) {
     return std::optional<std::int64_t>();
   };
+
+  // What the function at `function`, whose bytes `code` begins with, reads of `memory` until it returns, in order, if
+  // it is called with this argument. Empty if it does anything but read, or cannot be followed.
+  std::vector<Load> (*loads)(Code code, Address function, Address argument, const Memory& memory) =
+      [](Code, Address, Address, const Memory&) { return std::vector<Load>(); };
 
   // By register: how often `code` adds `addend` (1 to 127) to it, or stores the sum in it.
   std::array<int, Registers::most> (*additions)(Code code, unsigned addend) = [](Code, unsigned) {

@@ -16,6 +16,7 @@ struct HostRequest {
   std::string text{};          // as the label shows it; "": there is none
   RequestIdentity identity{};  // which of all that have this text
   std::string trace{};         // the caller's span, as trace_label has it; "": it has told none
+  std::string phase{};         // of nginx, as ngx.get_phase names it; "": there is none, or nobody wants to know
 };
 
 // RequestIdentity::id of what the server keeps there, and knows to have begun then: the same memory serves another

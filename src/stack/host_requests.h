@@ -1,6 +1,9 @@
 #pragma once
 // --label request, whatever the host is.
 
+#include <utility>
+
+#include "base/label_expression.h"
 #include "stack/nginx_request.h"
 #include "stack/redis_script.h"
 
@@ -8,8 +11,9 @@ namespace luaspy {
 
 class HostRequests {
  public:
-  // `traces`: HostRequest::trace, too.
-  explicit HostRequests(bool traces) : nginx_(traces) {}
+  // HostRequest::trace and ::phase only if they are asked for.
+  HostRequests(const LabelChoice& choice, NginxRequests::LoadsOf loads_of)
+      : nginx_({choice.traces, choice.phases, std::move(loads_of)}) {}
 
   // In the stop: touches what value() needs.
   void touch(const Memory& memory, const Located& located) const {

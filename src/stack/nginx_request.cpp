@@ -1,7 +1,10 @@
 #include "stack/nginx_request.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -48,6 +51,25 @@ constexpr std::uint64_t coroutines_of_a_part = 4;  // ngx_http_lua_util.c, ngx_h
 constexpr std::array<std::uint64_t, 2> header_sizes = {48, 56};
 constexpr Address header_key = 8, header_value = header_key + str_size;
 constexpr std::uint64_t headers_of_a_part = 20;  // ngx_http_request.c, ngx_http_process_request_line
+
+// ngx_http_lua_common.h, NGX_HTTP_LUA_CONTEXT_*, a bit each, as ngx.get_phase names them (resty.core.phase).
+constexpr const char* get_phase = "ngx_http_lua_ffi_get_phase";
+constexpr std::array<std::string_view, 16> phases = {"set",
+                                                     "rewrite",
+                                                     "access",
+                                                     "content",
+                                                     "log",
+                                                     "header_filter",
+                                                     "body_filter",
+                                                     "timer",
+                                                     "init_worker",
+                                                     "balancer",
+                                                     "ssl_cert",
+                                                     "ssl_session_store",
+                                                     "ssl_session_fetch",
+                                                     "exit_worker",
+                                                     "ssl_client_hello",
+                                                     "server_rewrite"};
 
 constexpr std::string_view traceparent_key = "traceparent";
 
@@ -157,6 +179,41 @@ NginxRequests::Places NginxRequests::find_places(const Memory& memory, Address r
   return places;
 }
 
+// ngx_http_lua_ffi_get_phase reads the array of contexts, that of its module, and of that the phase.
+std::optional<NginxRequests::PhasePlace> NginxRequests::find_phase(Address request) const {
+  constexpr Address largest = 4096;  // an ngx_http_lua_ctx_t
+  const std::vector<Load> loads = wanted_.loads_of ? wanted_.loads_of(get_phase, request) : std::vector<Load>();
+  if (loads.size() < 3) return std::nullopt;
+  const Load &all = loads[loads.size() - 3], &context = loads[loads.size() - 2], &phase = loads.back();
+  if (all.at != request + contexts || context.at < all.value || phase.at <= context.value ||
+      !plausible_pointer(context.value))
+    return std::nullopt;
+  const Address own = context.at - all.value, place = phase.at - context.value;
+  if (own >= most_modules * sizeof(Address) || own % sizeof(Address) != 0 || place >= largest || phase.bytes > 4)
+    return std::nullopt;
+  return PhasePlace{static_cast<std::uint32_t>(own), static_cast<std::uint32_t>(place), phase.bytes};
+}
+
+std::optional<std::uint32_t> NginxRequests::phase_of(const Memory& memory, Address request) const {
+  if (!places_.phase) return std::nullopt;
+  const Address all = memory.get<Address>(request + contexts).value_or(0);
+  const Address context = plausible_pointer(all) ? memory.get<Address>(all + places_.phase->context).value_or(0) : 0;
+  std::uint32_t phase = 0;
+  if (!plausible_pointer(context) ||
+      !memory.read(context + places_.phase->phase,
+                   std::as_writable_bytes(std::span(&phase, 1)).first(places_.phase->bytes)))
+    return std::nullopt;
+  return phase;
+}
+
+std::string NginxRequests::phase_text(const Memory& memory, Address request) const {
+  const std::optional<std::uint32_t> phase = phase_of(memory, request);
+  if (!phase || *phase == 0) return std::string(unknown_value);
+  const auto bit = static_cast<std::size_t>(std::countr_zero(*phase));
+  const bool is_known = std::has_single_bit(*phase) && bit < phases.size();
+  return is_known ? std::string(phases[bit]) : fmt::format("phase {:#x}", *phase);
+}
+
 // A subrequest is a part of the request that the client has sent.
 RequestIdentity NginxRequests::identity_of(const Memory& memory, Address request) const {
   const Address main = places_.main ? memory.get<Address>(request + *places_.main).value_or(0) : request;
@@ -175,7 +232,7 @@ void NginxRequests::read_texts(const Memory& memory, Address request, Texts& tex
   const auto length = memory.get<std::uint64_t>(line);
   texts.is_made_up = is_readable && length == 0U && texts.path.length() == 0;
   texts.identity = identity_of(memory, request);
-  texts.has_headers = traces_ && places_.headers && read_traceparent(memory, request, texts.traceparent);
+  texts.has_headers = wanted_.traces && places_.headers && read_traceparent(memory, request, texts.traceparent);
 }
 
 bool NginxRequests::read_traceparent(const Memory& memory, Address request, Text& text) const {
@@ -206,7 +263,10 @@ bool NginxRequests::read_traceparent(const Memory& memory, Address request, Text
 }
 
 HostRequest NginxRequests::unknown_request() const {
-  return {std::string(unknown_value), {}, std::string(traces_ ? unknown_value : "")};
+  return {std::string(unknown_value),
+          {},
+          std::string(wanted_.traces ? unknown_value : ""),
+          std::string(wanted_.phases ? unknown_value : "")};
 }
 
 HostRequest NginxRequests::request_with(const Texts& texts) const {
@@ -215,7 +275,7 @@ HostRequest NginxRequests::request_with(const Texts& texts) const {
   std::string text(texts.method.bytes());
   text.append(" ").append(texts.path.bytes());
   HostRequest result = {printable(text, longest_text), texts.identity};
-  if (traces_) result.trace = texts.has_headers ? span_in(texts.traceparent.bytes()) : unknown_value;
+  if (wanted_.traces) result.trace = texts.has_headers ? span_in(texts.traceparent.bytes()) : unknown_value;
   return result;
 }
 
@@ -227,6 +287,7 @@ void NginxRequests::touch(const Memory& memory, const Located& located) const {
     if (request == 0) continue;
     Texts texts;
     if (places_.request_line) read_texts(memory, request, texts);
+    if (wanted_.phases) (void)phase_of(memory, request);
     return;
   }
 }
@@ -244,6 +305,22 @@ bool NginxRequests::may_have_requests(const ActiveState& state, const Memory& li
   return has;
 }
 
+void NginxRequests::look_for_places(const Memory& live, Address request) {
+  constexpr int most_tries = 1000, most_phase_tries = 16;  // each reads what a request has; or symbols
+  if (lacks_places() && tries_ < most_tries) {
+    ++tries_;
+    const std::optional<PhasePlace> phase = new_places_.phase;
+    new_places_ = find_places(live, request);
+    new_places_.phase = phase;
+  }
+  if (wanted_.phases && !places_.phase && phase_tries_ < most_phase_tries) {
+    ++phase_tries_;
+    new_places_.phase = find_phase(request);
+  }
+  const bool is_more = (new_places_.request_line && new_places_ != places_) || (new_places_.phase && !places_.phase);
+  has_learned_ |= is_more;
+}
+
 HostRequest NginxRequests::value(const Joined& joined, const Memory& stopped, const Memory& live) {
   for (const RunningState& running : joined.from.lua.on_thread()) {
     const ActiveState& state = running.activation;
@@ -251,16 +328,13 @@ HostRequest NginxRequests::value(const Joined& joined, const Memory& stopped, co
     const bool is_new = !has_exdata_.contains(state.G);  // then the stop has not read it
     const Address request = request_of(is_new ? live : stopped, state.L);
     if (request == 0) continue;
-    constexpr int most_tries = 1000;  // each reads what a request has
-    if (lacks_places() && tries_ < most_tries) {
-      ++tries_;
-      new_places_ = find_places(live, request);
-      has_learned_ |= new_places_.request_line && new_places_ != places_;
-    }
+    look_for_places(live, request);
     if (is_new || !places_.request_line) return unknown_request();
     Texts texts;
     read_texts(stopped, request, texts);
-    return request_with(texts);
+    HostRequest result = request_with(texts);
+    if (wanted_.phases) result.phase = phase_text(stopped, request);
+    return result;
   }
   return {};
 }
@@ -282,6 +356,7 @@ void NginxRequests::learn() {
   if (!places_.request_line) places_.request_line = new_places_.request_line;
   if (!places_.headers) places_.headers = new_places_.headers;
   if (!places_.main) places_.main = new_places_.main;
+  if (!places_.phase) places_.phase = new_places_.phase;
   new_has_exdata_.clear();
   has_learned_ = false;
 }

@@ -1,17 +1,22 @@
 #pragma once
-// Which HTTP request a Lua of nginx (OpenResty, Kong, APISIX) works for: --label request, --label trace.
+// Which HTTP request a Lua of nginx (OpenResty, Kong, APISIX) works for: --label request, --label trace, --label phase.
 // lua-nginx-module keeps the ngx_http_request_t in the lua_State of each coroutine (lua_setexdata of OpenResty's
 // LuaJIT; ngx_http_lua_util.h, ngx_http_lua_set_req). Where that has what is asked for is found by what it says, since
 // servers are stripped and the struct differs from version to version (ngx_http_request.h: headers_in, which begins
 // with a list of all headers; start_sec, start_msec, method, http_version, request_line, uri, args, exten,
-// unparsed_uri, method_name, http_protocol, schema, out, main, one behind the other).
+// unparsed_uri, method_name, http_protocol, schema, out, main, one behind the other). Where the phase is, the function
+// says that lua-nginx-module exports for ngx.get_phase: it reads nothing else.
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include "arch/machine_code.h"
 #include "luastate/running.h"
 #include "stack/host_request.h"
 #include "stack/one_stack.h"
@@ -20,8 +25,15 @@ namespace luaspy {
 
 class NginxRequests {
  public:
-  // `traces`: also HostRequest::trace, by the header "traceparent" (W3C Trace Context, 3.2).
-  explicit NginxRequests(bool traces = false) : traces_(traces) {}
+  // What the exported function of this name reads if it is called with this argument; empty: there is no such function,
+  // or it cannot be told. Asked for a few times, after a stop.
+  using LoadsOf = std::function<std::vector<Load>(const char* function, Address argument)>;
+  struct Wanted {
+    bool traces = false;  // HostRequest::trace, by the header "traceparent" (W3C Trace Context, 3.2)
+    bool phases = false;  // HostRequest::phase
+    LoadsOf loads_of{};   // for phases
+  };
+  explicit NginxRequests(Wanted wanted) : wanted_(std::move(wanted)) {}
 
   // In the stop: touches what value() needs. Only what learn() has made known is looked for.
   void touch(const Memory& memory, const Located& located) const;
@@ -37,7 +49,7 @@ class NginxRequests {
   // No stop may be in touch() meanwhile.
   void learn();
   // The process has become another program.
-  void forget() { *this = NginxRequests(traces_); }
+  void forget() { *this = NginxRequests(wanted_); }
 
  private:
   static constexpr std::size_t longest_text = 200;  // bytes of a path
@@ -56,9 +68,16 @@ class NginxRequests {
     std::size_t size_ = 0;
     std::array<char, longest_text + 1> bytes_{};
   };
+  struct PhasePlace {
+    std::uint32_t context = 0;  // of lua-nginx-module: bytes from the begin of the array of all contexts
+    std::uint32_t phase = 0;    // bytes from the context's begin
+    std::uint8_t bytes = 0;     // it has
+    bool operator==(const PhasePlace&) const = default;
+  };
   // Where an ngx_http_request_t has them: bytes from its begin. The same for all.
   struct Places {
     std::optional<std::uint32_t> request_line{}, headers{}, main{};
+    std::optional<PhasePlace> phase{};
     bool operator==(const Places&) const = default;
   };
   struct Texts {
@@ -72,19 +91,23 @@ class NginxRequests {
   static bool is_request_line(const Memory& memory, Address place);
   static bool is_list_of_headers(const Memory& memory, Address place);
   static Places find_places(const Memory& memory, Address request);
+  std::optional<PhasePlace> find_phase(Address request) const;
+  std::optional<std::uint32_t> phase_of(const Memory& memory, Address request) const;
+  std::string phase_text(const Memory& memory, Address request) const;
   void read_texts(const Memory& memory, Address request, Texts& texts) const;  // in the stop: touches them
   bool read_traceparent(const Memory& memory, Address request, Text& text) const;
   RequestIdentity identity_of(const Memory& memory, Address request) const;
-  bool lacks_places() const { return !places_.request_line || !places_.main || (traces_ && !places_.headers); }
+  bool lacks_places() const { return !places_.request_line || !places_.main || (wanted_.traces && !places_.headers); }
+  void look_for_places(const Memory& live, Address request);
   HostRequest unknown_request() const;
   HostRequest request_with(const Texts& texts) const;
   static bool has_exdata(const Memory& memory, const Lua& lua, Address G);
   bool may_have_requests(const ActiveState& state, const Memory& live);
 
-  bool traces_;
+  Wanted wanted_;
   std::unordered_map<Address, bool> has_exdata_, new_has_exdata_;  // by global_State
   Places places_, new_places_;
-  int tries_ = 0;  // to find places
+  int tries_ = 0, phase_tries_ = 0;  // to find places
   bool has_learned_ = false;
 };
 

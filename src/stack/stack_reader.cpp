@@ -3,6 +3,7 @@
 #include "luastate/luas.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -106,9 +107,19 @@ void StackReader::label(const LabelChoice& choice, LabelTable& table) {
   labels_ = &table;
   if (choice.coroutines) namer_.label_coroutines(table);
   if (choice.plugins) namer_.label_plugins();
-  if (choice.requests || choice.traces) requests_.emplace(choice.traces);
+  if (choice.requests || choice.traces || choice.phases)
+    requests_.emplace(choice, [this](const char* function, Address argument) { return loads_of(function, argument); });
   shows_requests_ = choice.requests;
   if (!choice.expressions.empty()) label_values_.emplace(choice.expressions);
+}
+
+std::vector<Load> StackReader::loads_of(const char* function, Address argument) const {
+  constexpr std::size_t most = 256;
+  std::array<std::byte, most> code;
+  const Memory& live = map_.modules().memory();
+  const Address address = map_.modules().exported_function(function);
+  if (address == 0 || !live.read(address, code)) return {};
+  return map_.machine().code.loads(code, address, argument, live);
 }
 
 void StackReader::add_labels(const Look& look, const Joined& joined, Sample& sample) {
@@ -122,6 +133,7 @@ void StackReader::add_labels(const Look& look, const Joined& joined, Sample& sam
     HostRequest request = requests_->value(joined, lua_.names(), look.snapshot, live);
     if (shows_requests_ && !request.text.empty()) all.push_back({std::string(request_label), std::move(request.text)});
     if (!request.trace.empty()) all.push_back({std::string(trace_label), std::move(request.trace)});
+    if (!request.phase.empty()) all.push_back({std::string(phase_label), std::move(request.phase)});
     sample.request = request.identity;
   }
   if (label_values_) {

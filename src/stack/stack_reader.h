@@ -147,6 +147,7 @@ class StackReader {
  private:
   void lock();
   void add_labels(const Look& look, const Joined& joined, Sample& sample);
+  std::vector<Load> loads_of(const char* function, Address argument) const;  // NginxRequests::LoadsOf
 
   MergeOptions merging_;
   const std::shared_ptr<KnownFiles> known_files_;

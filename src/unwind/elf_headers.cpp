@@ -31,6 +31,36 @@ std::optional<std::span<const std::byte>> bytes_of(std::span<const std::byte> fi
   return file.subspan(section.sh_offset, section.sh_size);
 }
 
+bool has_name_at(std::span<const std::byte> names, std::uint64_t at, std::string_view name) {
+  if (at >= names.size()) return false;
+  const auto own = names.subspan(at);
+  return own.size() > name.size() && own[name.size()] == std::byte{0} &&
+         std::memcmp(own.data(), name.data(), name.size()) == 0;
+}
+
+// With its bytes.
+struct FoundSection {
+  Elf64_Shdr header;
+  std::span<const std::byte> bytes;
+};
+
+std::optional<FoundSection> section_named(std::span<const std::byte> file, std::string_view name) {
+  const std::optional<Elf64_Ehdr> header = read_header(file);
+  if (!header || header->e_shentsize != sizeof(Elf64_Shdr)) return std::nullopt;
+  const auto at = [&](std::uint64_t i) { return element<Elf64_Shdr>(file, header->e_shoff, i); };
+  const std::optional<Elf64_Shdr> names = at(header->e_shstrndx);
+  const auto letters = names ? bytes_of(file, *names) : std::nullopt;
+  if (!letters) return std::nullopt;
+  for (std::uint64_t i = 0; i < header->e_shnum; ++i) {
+    const std::optional<Elf64_Shdr> section = at(i);
+    if (!section) break;
+    const auto bytes = bytes_of(file, *section);
+    if ((section->sh_flags & SHF_ALLOC) != 0 && bytes && has_name_at(*letters, section->sh_name, name))
+      return FoundSection{*section, *bytes};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<ElfHeaders> read_elf_headers(std::span<const std::byte> file) {
@@ -50,21 +80,17 @@ std::optional<ElfHeaders> read_elf_headers(std::span<const std::byte> file) {
 }
 
 std::optional<Section> find_section(std::span<const std::byte> file, std::string_view name) {
-  const std::optional<Elf64_Ehdr> header = read_header(file);
-  if (!header || header->e_shentsize != sizeof(Elf64_Shdr)) return std::nullopt;
-  const auto at = [&](std::uint64_t i) { return element<Elf64_Shdr>(file, header->e_shoff, i); };
-  const std::optional<Elf64_Shdr> names = at(header->e_shstrndx);
-  const auto letters = names ? bytes_of(file, *names) : std::nullopt;
-  if (!letters) return std::nullopt;
-  for (std::uint64_t i = 0; i < header->e_shnum; ++i) {
-    const std::optional<Elf64_Shdr> section = at(i);
-    if (!section) break;
-    if ((section->sh_flags & SHF_ALLOC) == 0 || !bytes_of(file, *section) || section->sh_name >= letters->size())
-      continue;
-    const auto own = letters->subspan(section->sh_name);
-    const bool is_it = own.size() > name.size() && own[name.size()] == std::byte{0} &&
-                       std::memcmp(own.data(), name.data(), name.size()) == 0;
-    if (is_it) return Section{section->sh_addr, section->sh_size};
+  const std::optional<FoundSection> found = section_named(file, name);
+  return found ? std::optional(Section{found->header.sh_addr, found->header.sh_size}) : std::nullopt;
+}
+
+std::optional<Address> find_exported_function(std::span<const std::byte> file, std::string_view name) {
+  const std::optional<FoundSection> symbols = section_named(file, ".dynsym"), names = section_named(file, ".dynstr");
+  if (!symbols || !names) return std::nullopt;
+  for (std::uint64_t i = 0; i < symbols->bytes.size() / sizeof(Elf64_Sym); ++i) {
+    const auto symbol = load<Elf64_Sym>(symbols->bytes, i * sizeof(Elf64_Sym));
+    const bool is_function = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF;
+    if (is_function && has_name_at(names->bytes, symbol.st_name, name)) return symbol.st_value;
   }
   return std::nullopt;
 }

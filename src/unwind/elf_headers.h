@@ -37,6 +37,9 @@ struct Section {
 // section headers (stripped by sstrip, or by a packer).
 std::optional<Section> find_section(std::span<const std::byte> file, std::string_view name);
 
+// The function of that name that the file exports (.dynsym), without the bias.
+std::optional<Address> find_exported_function(std::span<const std::byte> file, std::string_view name);
+
 // The bytes of a file, found by the addresses that the file gives them.
 class LoadedBytes {
  public:

@@ -185,6 +185,11 @@ std::optional<Symbol> Module::symbol(Address address) const {
   return symbols_->find(address);
 }
 
+std::optional<Address> Module::exported_function(std::string_view name) const {
+  const std::optional<Address> found = has_file() ? find_exported_function(bytes_, name) : std::nullopt;
+  return found ? std::optional(*found + bias_) : std::nullopt;
+}
+
 // Data sometimes looks like a call, but then the target is rarely code of the same module.
 const std::vector<Address>& Module::call_targets(const MachineCode& machine) const {
   if (call_targets_) return *call_targets_;
@@ -248,6 +253,15 @@ const Module* Modules::find(Address address) const {
     entry->module = std::move(module);
   }
   return entry->module.get();
+}
+
+Address Modules::exported_function(std::string_view name) const {
+  for (const Entry& entry : entries_) {
+    const Module* const module = find(entry.start);
+    const std::optional<Address> found = module != nullptr ? module->exported_function(name) : std::nullopt;
+    if (found) return *found;
+  }
+  return 0;
 }
 
 bool Modules::executes(Address address) const {

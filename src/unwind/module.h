@@ -55,6 +55,9 @@ class Module {
   std::optional<Symbol> symbol(Address address) const;
   void forget_symbols() { symbols_.reset(); }  // the next call reads them again
 
+  // The function of that name that its file exports.
+  std::optional<Address> exported_function(std::string_view name) const;
+
   // The starts of functions that are called directly: the sorted targets of the call instructions
   // in executable segments. For code without call frame information or symbols. Computed once.
   const std::vector<Address>& call_targets(const MachineCode& machine) const;
@@ -117,6 +120,8 @@ class Modules {
   void forget_symbols();  // of all of them
   const Module* find(Address address) const;
   const Memory& memory() const { return memory_; }
+  // That of any module whose file is there: all are opened. 0: none has it.
+  Address exported_function(std::string_view name) const;
   // What the program is called by whose file has this path (Mapped::program()). Call it before find().
   void call(std::string path, std::string name) { program_ = std::move(path), called_ = std::move(name); }
   // Whether there was code at this address at the last update.

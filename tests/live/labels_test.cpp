@@ -265,6 +265,58 @@ TEST_CASE("nginx: the request for which a Lua works", "[live][labels][all]") {
   }
 }
 
+TEST_CASE("nginx: the phase in which a request is", "[live][labels][all]") {
+  const Folder folder;
+  const std::string file = folder.path("phases.luaspy"), content = "content_by_lua_block";
+  const Words phases = {"set", "rewrite", "access", "content", "header_filter", "body_filter", "log", "timer"};
+  const Words command = nginx_with("phase-nginx", folder);
+  std::string text = read_file(folder.path("nginx.conf"));
+  std::string added = "set_by_lua_block $x { return require('phase-nginx').set() }\n";
+  for (const char* const phase : {"rewrite", "access", "header_filter", "body_filter", "log"})
+    added += fmt::format("{0}_by_lua_block {{ require('phase-nginx').{0}() }}\n", phase);
+  text.insert(text.find(content), added);
+  (void)folder.write("nginx.conf", text);
+  Running nginx(command);
+  nginx.read_until("READY");
+  std::future<Finished> recording = std::async(std::launch::async, [&] {
+    return luaspy({"record", "--label", "phase", "-d", "4", "-r", "500", "--max-stopped", "100", "-f", "raw", "-o",
+                   file, "--pid", std::to_string(nginx.pid())});
+  });
+  while (recording.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    const Connection connection(nginx, folder.path("socket"));
+    connection.send("GET / HTTP/1.0\r\nHost: x\r\n\r\n");
+    CHECK(connection.rest().find(" 200 OK") != std::string::npos);
+  }
+  const Finished recorded = recording.get();
+  INFO(recorded.err);
+  REQUIRE(recorded.status == 0);
+  double all = 0, wrong = 0, unknown = 0;
+  const nlohmann::json json = nlohmann::json::parse(luaspy({"report", file, "--json"}).out);
+  INFO(json["labels"].dump(2));
+  for (const auto& each : json["labels"]["phase"]) {
+    all += each["samples"].get<double>();
+    if (each["value"] == "(unknown)") unknown += each["samples"].get<double>();
+  }
+  REQUIRE(all > 300);
+  CHECK(unknown < 0.2 * all);
+  for (const std::string& phase : phases) {
+    const Finished folded = luaspy({"report", file, "--label", "phase=^" + phase + "$", "-f", "folded", "-o", "-"});
+    INFO(phase << "\n" << folded.out << folded.err);
+    std::istringstream lines(folded.out);
+    double right = 0;
+    for (std::string line; std::getline(lines, line);) {
+      const double count = std::stod(line.substr(line.rfind(' ')));
+      for (const std::string& other : phases) {
+        if (line.find("phase-nginx." + other + " ") == std::string::npos) continue;
+        (other == phase ? right : wrong) += count;
+        break;
+      }
+    }
+    CHECK(right > 3);
+  }
+  CHECK(wrong < 1 + all / 200);  // as for LuaJIT in check_requests()
+}
+
 TEST_CASE("a label has the value that a variable had at the instant of the sample", "[live][labels]") {
   for (const char* const name : {"debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm"})
     check_requests(name);

@@ -2,6 +2,7 @@
 
 #include "arch/x86_64/additions.h"
 #include "arch/x86_64/calls.h"
+#include "arch/x86_64/loads.h"
 #include "arch/x86_64/prologue.h"
 #include "arch/x86_64/registers.h"
 #ifdef __x86_64__
@@ -90,6 +91,7 @@ constexpr Machine described = {
             .ends_here = ends_here,
             .returns_from_signal = returns_from_signal,
             .depth_of_straight_code = depth_of_straight_code,
+            .loads = loads_of,
             .additions = additions,
         },
 };

@@ -100,7 +100,7 @@ struct Looks {
   LuajitLua lua;
   static constexpr Address G = 0x20000, L = 0x30000;
   Server server;
-  NginxRequests requests{true};
+  NginxRequests requests{{.traces = true}};
 
   std::string look(Address request) { return whole_look(request).text; }
   std::string trace(Address request) { return whole_look(request).trace; }
@@ -199,7 +199,7 @@ TEST_CASE("nginx: the headers of a subrequest, and more than 20 of them", "[unit
 
 TEST_CASE("nginx: who has not asked for spans gets none", "[unit]") {
   Looks looks(112);
-  looks.requests = NginxRequests(false);
+  looks.requests = NginxRequests({});
   const Address request = looks.server.request("GET /a HTTP/1.1", "/a", "GET");
   CHECK(looks.trace(request) == "");
   CHECK(looks.trace(request) == "");
@@ -290,6 +290,62 @@ TEST_CASE("nginx: what is no request is not taken for one", "[unit]") {
   // A LuaJIT without that field: what is behind its states is anything.
   Looks stock(96);
   CHECK(stock.look(stock.server.request("GET /a HTTP/1.1", "/a", "GET")) == "");
+}
+
+TEST_CASE("nginx: the phase is where the function for ngx.get_phase reads it", "[unit]") {
+  Looks looks(112);
+  Server& server = looks.server;
+  const Address request = server.request("GET /a HTTP/1.1", "/a", "GET");
+  server.put_coroutines(request, 0x40000, 0x50000);
+  const auto all = server.get<Address>(request + 16).value(), context = server.get<Address>(all + 24).value();
+  const auto put_phase = [&](std::uint16_t phase) { server.put(context + 420, phase); };
+  int asked = 0;
+  std::vector<Load> loads = {
+      {0x100, 8, 0x200}, {0x200, 8, 3}, {request + 16, 8, all}, {all + 24, 8, context}, {context + 420, 2, 8}};
+  looks.requests = NginxRequests({.phases = true, .loads_of = [&](const char* name, Address of) {
+                                    CHECK(std::string_view(name) == "ngx_http_lua_ffi_get_phase");
+                                    CHECK(of == request);
+                                    return ++asked == 1 ? std::vector<Load>() : loads;  // its context was not there yet
+                                  }});
+  put_phase(8);
+  const auto phase = [&] { return looks.whole_look(request).phase; };
+  CHECK(phase() == "(unknown)");
+  CHECK(phase() == "(unknown)");
+  CHECK(phase() == "content");
+  CHECK(asked == 2);
+  for (const auto& [bit, name] : {std::pair(1, "set"),
+                                  {2, "rewrite"},
+                                  {0x10, "log"},
+                                  {0x80, "timer"},
+                                  {0x8000, "server_rewrite"},
+                                  {0, "(unknown)"},
+                                  {3, "phase 0x3"}}) {
+    put_phase(static_cast<std::uint16_t>(bit));
+    CHECK(phase() == name);
+  }
+  server.put(all + 24, Address{0});  // the module knows nothing of it
+  CHECK(phase() == "(unknown)");
+  CHECK(looks.whole_look(server.request("GET /b HTTP/1.1", "/b", "GET")).phase == "(unknown)");
+}
+
+TEST_CASE("nginx: a function that reads something else says no phase", "[unit]") {
+  Looks looks(112);
+  Server& server = looks.server;
+  const Address request = server.request("GET /a HTTP/1.1", "/a", "GET");
+  server.put_coroutines(request, 0x40000, 0x50000);
+  const auto all = server.get<Address>(request + 16).value(), context = server.get<Address>(all + 24).value();
+  server.put(context + 420, std::uint16_t{8});
+  for (const std::vector<Load>& loads :
+       std::vector<std::vector<Load>>{{},
+                                      {{request + 16, 8, all}, {all + 24, 8, context}},
+                                      {{request + 24, 8, all}, {all + 24, 8, context}, {context + 420, 2, 8}},
+                                      {{request + 16, 8, all}, {all + 25, 8, context}, {context + 420, 2, 8}},
+                                      {{request + 16, 8, all}, {all - 8, 8, context}, {context + 420, 2, 8}},
+                                      {{request + 16, 8, all}, {all + 24, 8, context}, {context + 5000, 2, 8}},
+                                      {{request + 16, 8, all}, {all + 24, 8, context}, {context + 420, 8, 8}}}) {
+    looks.requests = NginxRequests({.phases = true, .loads_of = [&](const char*, Address) { return loads; }});
+    for (int i = 0; i < 20; ++i) CHECK(looks.whole_look(request).phase == "(unknown)");
+  }
 }
 
 }  // namespace luaspy

@@ -2,7 +2,9 @@
 
 #include "unwind/frame_index.h"
 
+#include <dlfcn.h>
 #include <elf.h>
+#include <link.h>
 
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -75,6 +77,21 @@ TEST_CASE("functions in .eh_frame", "[unit]") {
   put(cut, 0x18 + 0x18, std::uint32_t{0x1000});  // longer than the section
   CHECK(index_of(cut).size() == 1);
   CHECK(index_of({}).size() == 0);
+}
+
+TEST_CASE("functions that a file exports", "[unit]") {
+  std::ifstream in("/proc/self/exe", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto file = std::as_bytes(std::span(text));
+  CHECK_FALSE(find_exported_function(file, "main_"));
+  CHECK_FALSE(find_exported_function(file, ""));
+  Dl_info info{};
+  REQUIRE(::dladdr(reinterpret_cast<void*>(&::dl_iterate_phdr), &info) != 0);  // of libc
+  std::ifstream library(info.dli_fname, std::ios::binary);
+  const std::string libc{std::istreambuf_iterator<char>(library), {}};
+  const std::optional<Address> found = find_exported_function(std::as_bytes(std::span(libc)), "dl_iterate_phdr");
+  REQUIRE(found);
+  CHECK(*found + reinterpret_cast<Address>(info.dli_fbase) == reinterpret_cast<Address>(info.dli_saddr));
 }
 
 TEST_CASE("sections of files", "[unit]") {
