@@ -20,9 +20,10 @@ struct LabelChoice {
   bool requests = false;    // of nginx or Redis, for which they were
   bool traces = false;      // of a distributed trace, the span that has called
   bool phases = false;      // of nginx, that in which a request was
+  bool fibers = false;      // of Tarantool, that which ran
   bool plugins = false;     // which plugin of the program it was
   std::vector<LabelExpression> expressions;
-  bool any() const { return coroutines || requests || traces || phases || plugins || !expressions.empty(); }
+  bool any() const { return coroutines || requests || traces || phases || fibers || plugins || !expressions.empty(); }
 };
 
 inline constexpr std::size_t most_label_expressions = 8;

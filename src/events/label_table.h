@@ -25,7 +25,8 @@ inline constexpr std::string_view unknown_value = "(unknown)";  // it could not 
 // The labels that luaspy knows how to read. Values of trace_label are "TRACE-SPAN", 32 and 16 digits, as in the header
 // "traceparent" of W3C Trace Context; each value of slow_label is one request (record --slower).
 inline constexpr std::string_view request_label = "request", slow_label = "slow", trace_label = "trace",
-                                  phase_label = "phase", coroutine_label = "coroutine", plugin_label = "plugin";
+                                  phase_label = "phase", fiber_label = "fiber", coroutine_label = "coroutine",
+                                  plugin_label = "plugin";
 
 class LabelTable {
  public:

@@ -351,7 +351,7 @@ Result<void> check_opens(const RecordOptions& options, const Format* format) {
   return Error{Cause::usage, "--open shows a page or a picture: name one, such as -o profile.html."};
 }
 
-// `labels`: each is "coroutine", "request", "trace", "phase", "plugin" or an expression.
+// `labels`: each is "coroutine", "request", "trace", "phase", "fiber", "plugin" or an expression.
 Result<LabelChoice> labels_of(const std::vector<std::string>& labels) {
   LabelChoice choice;
   for (const std::string& label : labels) {
@@ -360,13 +360,15 @@ Result<LabelChoice> labels_of(const std::vector<std::string>& labels) {
       (label == request_label  ? choice.requests
        : label == trace_label  ? choice.traces
        : label == phase_label  ? choice.phases
+       : label == fiber_label  ? choice.fibers
        : label == plugin_label ? choice.plugins
                                : choice.coroutines) = true;
       continue;
     }
     // What --by or another label is called.
     static const std::set<std::string_view> taken = {
-        request_label, slow_label, trace_label, phase_label, coroutine_label, plugin_label, "samples", "time", "run"};
+        request_label,   slow_label,   trace_label, phase_label, fiber_label,
+        coroutine_label, plugin_label, "samples",   "time",      "run"};
     const auto has_name = [&](const LabelExpression& each) { return each.name == expression->name; };
     if (taken.contains(expression->name) || std::ranges::any_of(choice.expressions, has_name))
       return Error{Cause::usage, fmt::format("--label {}: there is another one of this name.", label)};

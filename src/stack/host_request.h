@@ -1,7 +1,9 @@
 #pragma once
 // What a server has its Lua do, for --label request: a request of nginx, a script or a function of Redis.
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,21 @@ struct HostRequest {
   std::string trace{};         // the caller's span, as trace_label has it; "": it has told none
   std::string phase{};         // of nginx, as ngx.get_phase names it; "": there is none, or nobody wants to know
 };
+
+// The text at `at`, up to its zero, in memory that the caller gives: in the stop, nothing is allocated. Without its end
+// if it is longer than the room; "": it cannot be read.
+inline std::string_view read_text(const Memory& memory, Address at, std::span<char> room) {
+  constexpr std::size_t piece = 32;  // bytes that are read at a time: they lie in one page
+  std::size_t size = 0;
+  while (size + piece <= room.size()) {
+    const std::span<char> next = room.subspan(size, piece - (at + size) % piece);
+    if (!memory.read(at + size, std::as_writable_bytes(next))) return {};
+    const auto end = std::ranges::find(next, '\0');
+    size += static_cast<std::size_t>(end - next.begin());
+    if (end != next.end()) break;
+  }
+  return {room.data(), size};
+}
 
 // RequestIdentity::id of what the server keeps there, and knows to have begun then: the same memory serves another
 // request later.

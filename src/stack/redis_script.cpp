@@ -11,7 +11,6 @@ namespace luaspy {
 namespace {
 
 constexpr std::array<FieldPaths::KeyId, 1> run_context = {0};
-constexpr std::size_t piece = 32;  // bytes that are read at a time: they lie in one page
 
 // Where a scriptRunCtx has what is read here. In Redis, and in Valkey before 9.0: three pointers, of which the first is
 // the name, and two ints. In Valkey 9.0: the engine and three pointers, of which the first is the name, and two ints.
@@ -21,25 +20,16 @@ struct RunContextLayout {
 constexpr RunContextLayout redis_layout{0, 32}, valkey_layout{8, 40};
 constexpr Address call_run_context = 8;  // in a luaFuncCallCtx: behind a pointer
 
-// What a scriptRunCtx says, in memory that the caller gives: in the stop, nothing is allocated.
+// What a scriptRunCtx says.
 struct Context {
   std::array<char, 128> room;
-  std::string_view name;  // without its end if it is longer than the room; "": it cannot be read
+  std::string_view name;  // read_text()
   std::uint64_t begun = 0;
 };
 void read_context(const Memory& memory, Address at, RunContextLayout layout, Context& context) {
   context.begun = memory.get<std::uint64_t>(at + layout.start_time).value_or(0);
   const Address name = memory.get<Address>(at + layout.name).value_or(0);
-  if (!plausible_pointer(name, 1)) return;
-  std::size_t size = 0;
-  while (size + piece <= context.room.size()) {
-    const std::span<char> next = std::span(context.room).subspan(size, piece - (name + size) % piece);
-    if (!memory.read(name + size, std::as_writable_bytes(next))) return;
-    const auto end = std::ranges::find(next, '\0');
-    size += static_cast<std::size_t>(end - next.begin());
-    if (end != next.end()) break;
-  }
-  context.name = {context.room.data(), size};
+  if (plausible_pointer(name, 1)) context.name = read_text(memory, name, context.room);
 }
 
 // Of what "__RUN_CTX__" points to. The second word of Redis's is a client, which begins with its number and not with an

@@ -86,6 +86,7 @@ void StackReader::refresh() {
   policy_.begin_again();
   if (label_values_) label_values_->forget();
   if (requests_) requests_->forget();
+  if (fibers_) fibers_->forget();
   unlock();
   map_.find_functions();
 }
@@ -110,6 +111,8 @@ void StackReader::label(const LabelChoice& choice, LabelTable& table) {
   if (choice.requests || choice.traces || choice.phases)
     requests_.emplace(choice, [this](const char* function, Address argument) { return loads_of(function, argument); });
   shows_requests_ = choice.requests;
+  if (choice.fibers)
+    fibers_.emplace([this](const char* function) { return map_.modules().exported_function(function) != 0; });
   if (!choice.expressions.empty()) label_values_.emplace(choice.expressions);
 }
 
@@ -125,7 +128,7 @@ std::vector<Load> StackReader::loads_of(const char* function, Address argument) 
 void StackReader::add_labels(const Look& look, const Joined& joined, Sample& sample) {
   sample.labels = namer_.coroutine();
   const std::string_view plugin = namer_.plugin();
-  if (!label_values_ && !requests_ && plugin.empty()) return;
+  if (!label_values_ && !requests_ && !fibers_ && plugin.empty()) return;
   const Memory& live = lua_.names().memory();
   Labels all = (*labels_)[sample.labels];
   if (!plugin.empty()) all.push_back({std::string(plugin_label), std::string(plugin)});
@@ -136,14 +139,21 @@ void StackReader::add_labels(const Look& look, const Joined& joined, Sample& sam
     if (!request.phase.empty()) all.push_back({std::string(phase_label), std::move(request.phase)});
     sample.request = request.identity;
   }
+  if (fibers_) {
+    std::string fiber = fibers_->value(
+        {look.registers.sp(), look.snapshot.stack(), look.snapshot, !joined.from.lua.on_thread().empty()}, live);
+    if (!fiber.empty()) all.push_back({std::string(fiber_label), std::move(fiber)});
+  }
   if (label_values_) {
     const Labels& values = label_values_->values(lua_, joined, look.snapshot, live);
     all.insert(all.end(), values.begin(), values.end());
   }
-  const bool have_learned = (requests_ && requests_->has_learned()) || (label_values_ && label_values_->has_learned());
+  const bool have_learned = (requests_ && requests_->has_learned()) || (fibers_ && fibers_->has_learned()) ||
+                            (label_values_ && label_values_->has_learned());
   if (have_learned) {
     lock();
     if (requests_) requests_->learn();
+    if (fibers_) fibers_->learn();
     if (label_values_) label_values_->learn();
     unlock();
   }
@@ -178,6 +188,7 @@ bool StackReader::read(Look& look, const Registers& registers, const Prediction&
               hurry ? Locator::Effort::bounded : Locator::Effort::complete);
   if (label_values_) label_values_->touch(lua_, thread, look.located);
   if (requests_) requests_->touch(snapshot, look.located);
+  if (fibers_) fibers_->touch(snapshot, registers.sp());
   return true;
 }
 

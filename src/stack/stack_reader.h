@@ -16,6 +16,7 @@
 #include "stack/snapshot.h"
 #include "stack/stack_namer.h"
 #include "stack/stop_policy.h"
+#include "stack/tarantool_fiber.h"
 #include "stack/target_map.h"
 
 namespace luaspy {
@@ -159,6 +160,7 @@ class StackReader {
   // Guarded by locked_, but for values() and value().
   std::optional<LabelValues> label_values_;
   std::optional<HostRequests> requests_;
+  std::optional<TarantoolFibers> fibers_;
   bool shows_requests_ = false;  // not only their traces
   StopPolicy policy_;
   Look own_look_;      // of look()

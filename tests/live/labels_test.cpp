@@ -317,6 +317,52 @@ TEST_CASE("nginx: the phase in which a request is", "[live][labels][all]") {
   CHECK(wrong < 1 + all / 200);  // as for LuaJIT in check_requests()
 }
 
+TEST_CASE("tarantool: the fiber that runs", "[live][labels][all]") {
+  const Folder folder;
+  const std::string file = folder.path("fibers.luaspy");
+  Words command = host("tarantool");
+  command.push_back(workload("luajit/fibers-tarantool.lua"));
+  Running tarantool(command);
+  tarantool.read_until("READY");
+  const Finished recorded = luaspy({"record", "--label", "fiber", "-d", "4", "-r", "500", "--max-stopped", "100", "-f",
+                                    "raw", "-o", file, "--pid", std::to_string(tarantool.pid())});
+  INFO(recorded.err);
+  REQUIRE(recorded.status == 0);
+  const std::map<std::string, std::string> functions = {
+      {"one", "in_one"},
+      {"three", "in_three"},
+      {"longlonglonglonglonglonglonglonglonglonglonglonglonglonglonglong"
+       "longlonglonglong",
+       "in_long"},
+      {"renamed", "in_renamed"},
+      {"short", "in_short"}};
+  double all = 0, unknown = 0, wrong = 0;
+  std::map<std::string, double> shares;
+  const nlohmann::json json = nlohmann::json::parse(luaspy({"report", file, "--json"}).out);
+  INFO(json["labels"].dump(2));
+  for (const auto& each : json["labels"]["fiber"]) {
+    all += each["samples"].get<double>();
+    if (each["value"] == "(unknown)") unknown += each["samples"].get<double>();
+    shares[each["value"]] = each["samples"].get<double>();
+  }
+  REQUIRE(all > 300);
+  CHECK(unknown < 0.1 * all);
+  for (const auto& [name, function] : functions) {
+    const double expected = name == "three" ? 3. / 7 : 1. / 7;
+    INFO(name);
+    CHECK(std::abs(shares[name] / all - expected) < 5 * std::sqrt(expected * (1 - expected) / all) + 0.03);
+    const Finished folded = luaspy({"report", file, "--label", "fiber=^" + name + "$", "-f", "folded", "-o", "-"});
+    std::istringstream lines(folded.out);
+    for (std::string line; std::getline(lines, line);) {
+      for (const auto& [other_name, other] : functions) {
+        if (other != function && line.find(';' + other + ' ') != std::string::npos)
+          wrong += std::stod(line.substr(line.rfind(' ')));
+      }
+    }
+  }
+  CHECK(wrong < 1 + all / 200);  // as for LuaJIT in check_requests()
+}
+
 TEST_CASE("a label has the value that a variable had at the instant of the sample", "[live][labels]") {
   for (const char* const name : {"debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm"})
     check_requests(name);
@@ -329,7 +375,7 @@ TEST_CASE("a label has the value that a variable had, on all Luas", "[live][labe
 }
 
 TEST_CASE("labels that cannot be are refused", "[live][labels]") {
-  for (const auto& [label, why] : {std::pair("fiber", "coroutine"),
+  for (const auto& [label, why] : {std::pair("fibre", "coroutine"),
                                    {"id=", "is not NAME=EXPR"},
                                    {"=x", "is not NAME=EXPR"},
                                    {"id=a..b", "is not NAME=EXPR"},

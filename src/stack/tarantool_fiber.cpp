@@ -1,0 +1,113 @@
+#include "stack/tarantool_fiber.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "events/label_table.h"
+#include "stack/host_request.h"
+
+namespace luaspy {
+namespace {
+
+constexpr std::size_t fiber_size = 1024;                               // bytes that are searched
+constexpr Address smallest_stack = 8 << 10, largest_stack = 64 << 20;  // bytes
+constexpr std::size_t longest_name = 255;                              // fiber.h, FIBER_NAME_MAX
+constexpr const char* exported = "fiber_set_name";
+
+bool has_stack(Address begin, std::uint64_t size, Address sp) {
+  return size >= smallest_stack && size <= largest_stack && plausible_pointer(begin) && sp >= begin &&
+         sp - begin < size;
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= longest_name &&
+         std::ranges::all_of(text, [](char c) { return std::isprint(static_cast<unsigned char>(c)) != 0; });
+}
+
+}  // namespace
+
+const TarantoolFibers::Fiber* TarantoolFibers::running(const Fibers& fibers, Address sp) {
+  const auto found = fibers.upper_bound(sp);
+  return found != fibers.end() && sp >= found->second.stack ? &found->second : nullptr;
+}
+
+// A fiber keeps its stack as long as it exists; another one may use the same later.
+std::string TarantoolFibers::name_of(const Memory& memory, const Fiber& fiber, Address sp) const {
+  const auto stack = memory.get<std::array<Address, 2>>(fiber.at + places_->stack);
+  const Address name = memory.get<Address>(fiber.at + places_->name).value_or(0);
+  if (!stack || !has_stack((*stack)[0], (*stack)[1], sp) || !plausible_pointer(name, 1)) return {};
+  std::array<char, longest_name + 1> room;
+  const std::string_view text = read_text(memory, name, room);
+  return is_name(text) ? std::string(text) : std::string();
+}
+
+void TarantoolFibers::touch(const Memory& memory, Address sp) const {
+  const Fiber* const fiber = running(fibers_, sp);
+  if (fiber == nullptr) return;
+  const Address name = memory.get<Address>(fiber->at + places_->name).value_or(0);
+  (void)memory.get<std::array<Address, 2>>(fiber->at + places_->stack);
+  std::array<char, longest_name + 1> room;
+  if (plausible_pointer(name, 1)) (void)read_text(memory, name, room);
+}
+
+std::string TarantoolFibers::value(const Stop& stop, const Memory& live) {
+  constexpr int most_failures = 1000;
+  if (!is_tarantool_) is_tarantool_ = exports_(exported);
+  if (!*is_tarantool_) return {};
+  if (const Fiber* const fiber = running(fibers_, stop.sp)) {
+    std::string name = name_of(stop.memory, *fiber, stop.sp);
+    if (!name.empty()) return name;
+  }
+  if (!stop.has_lua) return {};
+  if (failures_ < most_failures && !find(stop, live)) ++failures_;
+  return std::string(unknown_value);
+}
+
+// One with a short name tells where names are.
+std::optional<TarantoolFibers::Places> TarantoolFibers::find_places(const Memory& live, Address fiber, Address sp) {
+  std::array<Address, fiber_size / sizeof(Address)> words{};
+  if (!live.read(fiber, std::as_writable_bytes(std::span(words)))) return std::nullopt;
+  const auto address_of = [&](std::size_t i) { return fiber + i * sizeof(Address); };
+  std::optional<std::size_t> stack;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (!stack && has_stack(words[i], words[i + 1], sp)) stack = i;
+    if (!stack || i < *stack || words[i] != address_of(i + 1)) continue;
+    const auto* const name = reinterpret_cast<const char*>(&words[i + 1]);
+    const std::string_view all(name, (words.size() - i - 1) * sizeof(Address));
+    if (is_name(all.substr(0, all.find('\0')))) return Places{*stack * sizeof(Address), i * sizeof(Address)};
+  }
+  return std::nullopt;
+}
+
+// The frames with which a fiber begins have the pointer; other fibers' may be there, too.
+std::optional<TarantoolFibers::Fiber> TarantoolFibers::find(const Stop& stop, const Memory& live) {
+  constexpr std::size_t most_candidates = 256;
+  const auto& [sp, stack, memory, has_lua] = stop;
+  std::set<Address> seen;
+  for (std::size_t at = stack.size() / sizeof(Address); at-- > 0 && seen.size() < most_candidates;) {
+    const auto word = load<Address>(stack, at * sizeof(Address));
+    if (!plausible_pointer(word) || (word >= sp && word - sp < stack.size()) || !seen.insert(word).second) continue;
+    if (!places_) places_ = find_places(live, word, sp);
+    if (!places_) continue;
+    const auto its = live.get<std::array<Address, 2>>(word + places_->stack);
+    if (!its || !has_stack((*its)[0], (*its)[1], sp)) continue;
+    const Fiber fiber{word, (*its)[0]};
+    if (name_of(live, fiber, sp).empty()) continue;
+    new_fibers_[(*its)[0] + (*its)[1]] = fiber;
+    return fiber;
+  }
+  return std::nullopt;
+}
+
+void TarantoolFibers::learn() {
+  constexpr std::size_t most_fibers = 1 << 14;
+  if (fibers_.size() + new_fibers_.size() > most_fibers) fibers_.clear();
+  for (const auto& [end, fiber] : new_fibers_) fibers_[end] = fiber;
+  new_fibers_.clear();
+}
+
+}  // namespace luaspy
