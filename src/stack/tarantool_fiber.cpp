@@ -1,7 +1,6 @@
 #include "stack/tarantool_fiber.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <set>
 #include <utility>
@@ -15,7 +14,6 @@ namespace {
 
 constexpr std::size_t fiber_size = 1024;                               // bytes that are searched
 constexpr Address smallest_stack = 8 << 10, largest_stack = 64 << 20;  // bytes
-constexpr std::size_t longest_name = 255;                              // fiber.h, FIBER_NAME_MAX
 constexpr const char* exported = "fiber_set_name";
 
 bool has_stack(Address begin, std::uint64_t size, Address sp) {
@@ -24,7 +22,7 @@ bool has_stack(Address begin, std::uint64_t size, Address sp) {
 }
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= longest_name &&
+  return !text.empty() &&
          std::ranges::all_of(text, [](char c) { return std::isprint(static_cast<unsigned char>(c)) != 0; });
 }
 
@@ -36,31 +34,27 @@ const TarantoolFibers::Fiber* TarantoolFibers::running(const Fibers& fibers, Add
 }
 
 // A fiber keeps its stack as long as it exists; another one may use the same later.
-std::string TarantoolFibers::name_of(const Memory& memory, const Fiber& fiber, Address sp) const {
+std::string_view TarantoolFibers::name_of(const Memory& memory, const Fiber& fiber, Address sp, Room& room) const {
   const auto stack = memory.get<std::array<Address, 2>>(fiber.at + places_->stack);
   const Address name = memory.get<Address>(fiber.at + places_->name).value_or(0);
   if (!stack || !has_stack((*stack)[0], (*stack)[1], sp) || !plausible_pointer(name, 1)) return {};
-  std::array<char, longest_name + 1> room;
   const std::string_view text = read_text(memory, name, room);
-  return is_name(text) ? std::string(text) : std::string();
+  return is_name(text) ? text : std::string_view();
 }
 
 void TarantoolFibers::touch(const Memory& memory, Address sp) const {
-  const Fiber* const fiber = running(fibers_, sp);
-  if (fiber == nullptr) return;
-  const Address name = memory.get<Address>(fiber->at + places_->name).value_or(0);
-  (void)memory.get<std::array<Address, 2>>(fiber->at + places_->stack);
-  std::array<char, longest_name + 1> room;
-  if (plausible_pointer(name, 1)) (void)read_text(memory, name, room);
+  Room room;
+  if (const Fiber* const fiber = running(fibers_, sp)) (void)name_of(memory, *fiber, sp, room);
 }
 
 std::string TarantoolFibers::value(const Stop& stop, const Memory& live) {
   constexpr int most_failures = 1000;
   if (!is_tarantool_) is_tarantool_ = exports_(exported);
   if (!*is_tarantool_) return {};
+  Room room;
   if (const Fiber* const fiber = running(fibers_, stop.sp)) {
-    std::string name = name_of(stop.memory, *fiber, stop.sp);
-    if (!name.empty()) return name;
+    const std::string_view name = name_of(stop.memory, *fiber, stop.sp, room);
+    if (!name.empty()) return std::string(name);
   }
   if (!stop.has_lua) return {};
   if (failures_ < most_failures && !find(stop, live)) ++failures_;
@@ -96,7 +90,7 @@ std::optional<TarantoolFibers::Fiber> TarantoolFibers::find(const Stop& stop, co
     const auto its = live.get<std::array<Address, 2>>(word + places_->stack);
     if (!its || !has_stack((*its)[0], (*its)[1], sp)) continue;
     const Fiber fiber{word, (*its)[0]};
-    if (name_of(live, fiber, sp).empty()) continue;
+    if (Room room; name_of(live, fiber, sp, room).empty()) continue;
     new_fibers_[(*its)[0] + (*its)[1]] = fiber;
     return fiber;
   }

@@ -4,11 +4,14 @@
 // before, names are always there). Where in the struct that is differs from version to version, and is found by what it
 // says: a pointer to its fiber is on each fiber's stack.
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/memory.h"
 
@@ -48,7 +51,9 @@ class TarantoolFibers {
   };
   using Fibers = std::map<Address, Fiber>;  // by the end of its stack
   static const Fiber* running(const Fibers& fibers, Address sp);
-  std::string name_of(const Memory& memory, const Fiber& fiber, Address sp) const;
+  using Room = std::array<char, 256>;  // fiber.h, FIBER_NAME_MAX and a zero
+  // "": it cannot be read, or the fiber has another stack now. In the stop: touches it.
+  std::string_view name_of(const Memory& memory, const Fiber& fiber, Address sp, Room& room) const;
   static std::optional<Places> find_places(const Memory& live, Address fiber, Address sp);
   std::optional<Fiber> find(const Stop& stop, const Memory& live);
 

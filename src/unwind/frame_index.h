@@ -15,7 +15,7 @@ class FrameIndex {
   // `header`: the bytes of .eh_frame_hdr, which is at `at`. They must outlive this. Empty if the table's form
   // is one that linkers do not write.
   static FrameIndex of_table(std::span<const std::byte> header, Address at);
-  // Looks through all entries of .eh_frame, which is at `at`: about 0.1 µs each.
+  // Looks through all entries of .eh_frame, which is at `at`.
   static FrameIndex of_entries(const LoadedBytes& bytes, Address at, std::uint64_t size);
 
   struct Function {

@@ -26,8 +26,7 @@ class Execution {
       if (!instruction) return false;
       const std::size_t begin = std::exchange(at_, at_ + instruction->length);
       if (instruction->flow() == Instruction::Flow::end) return instruction->opcode == 0xc3;  // RET
-      const bool is_wide = (code_[begin] != std::byte{0x66});
-      if (!is_wide && !(instruction->two_byte && instruction->opcode == 0x1f)) return false;
+      if (has_prefix(std::to_integer<unsigned>(code_[begin])) && !does_nothing(*instruction)) return false;
       if (!execute(*instruction)) return false;
     }
     return false;
@@ -35,11 +34,19 @@ class Execution {
   std::vector<Load>& loads() { return loads_; }
 
  private:
+  // Of a smaller operand, a segment, a repetition.
+  static bool has_prefix(unsigned byte) {
+    return byte == 0x66 || byte == 0x64 || byte == 0x65 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e || byte == 0x3e;
+  }
+  static bool does_nothing(const Instruction& instruction) {  // ENDBR64, NOP
+    return instruction.two_byte && (instruction.opcode == 0x1e || instruction.opcode == 0x1f);
+  }
+
   bool execute(const Instruction& instruction) {
     const unsigned op = instruction.opcode;
     if (instruction.flow() != Instruction::Flow::on) return branch(instruction);
     if (instruction.two_byte) {
-      if (op == 0x1e || op == 0x1f) return true;  // ENDBR64, NOP
+      if (does_nothing(instruction)) return true;
       if (op != 0xb6 && op != 0xb7) return false;
       return move(instruction, op == 0xb6 ? 1 : 2);  // MOVZX
     }

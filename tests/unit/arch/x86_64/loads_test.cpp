@@ -47,6 +47,8 @@ TEST_CASE("functions that do more than read are not followed", "[unit]") {
   CHECK(loads({0xeb, 0xfe}).empty());                                         // jmp to itself
   CHECK(loads({0xeb, 0x01, 0x53, 0x48, 0x8b, 0x07, 0xc3}, {7}).size() == 1);  // jmp over it
   CHECK(loads({0x48, 0x8d, 0x47, 0x08, 0x48, 0x8b, 0x00, 0xc3}, {7, 9}).at(0).value == 9);  // lea 8(%rdi),%rax
+  CHECK(loads({0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0x70, 0, 0, 0xc3}).empty());                // mov %fs:0x7000,%rax
+  CHECK(loads({0x48, 0x8b, 0x04, 0x25, 0, 0x70, 0, 0, 0xc3}).size() == 1);                  // mov 0x7000,%rax
   CHECK(loads({}).empty());
 }
 
