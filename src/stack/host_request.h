@@ -1,5 +1,6 @@
 #pragma once
-// What a server has its Lua do, for --label request: a request of nginx, a script or a function of Redis.
+// What a server has its Lua do, for --label request: a request of nginx, a script or a function of Redis, for a
+// proxy of HAProxy.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,6 +14,9 @@
 #include "events/label_table.h"
 
 namespace luaspy {
+
+// Of what a server has made up, or does on its own.
+inline constexpr std::string_view no_request = "(no request)";
 
 struct HostRequest {
   std::string text{};          // as the label shows it; "": there is none

@@ -16,7 +16,6 @@
 namespace luaspy {
 namespace {
 
-constexpr std::string_view no_request = "(no request)";
 // With 64-bit references: the global_State lies behind the main thread (lj_dispatch.h, GG_State), which ends with
 // these two if LuaJIT is OpenResty's.
 constexpr Address state_size = 112, exdata = 96;

@@ -108,11 +108,12 @@ void StackReader::label(const LabelChoice& choice, LabelTable& table) {
   labels_ = &table;
   if (choice.coroutines) namer_.label_coroutines(table);
   if (choice.plugins) namer_.label_plugins();
+  const auto function_at = [this](const char* name) { return map_.modules().exported_function(name); };
   if (choice.requests || choice.traces || choice.phases)
-    requests_.emplace(choice, [this](const char* function, Address argument) { return loads_of(function, argument); });
+    requests_.emplace(
+        choice, [this](const char* name, Address argument) { return loads_of(name, argument); }, function_at);
   shows_requests_ = choice.requests;
-  if (choice.fibers)
-    fibers_.emplace([this](const char* function) { return map_.modules().exported_function(function) != 0; });
+  if (choice.fibers) fibers_.emplace([function_at](const char* name) { return function_at(name) != 0; });
   if (!choice.expressions.empty()) label_values_.emplace(choice.expressions);
 }
 

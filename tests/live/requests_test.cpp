@@ -172,6 +172,60 @@ TEST_CASE("haproxy: a service and an action, by the function that it calls", "[l
   check_share(values, "check", 2 / 6., all);
 }
 
+TEST_CASE("haproxy: the frontend for which a Lua works", "[live][labels][all]") {
+  const Folder folder;
+  const std::string
+      front = folder.path("front"),
+      side = folder.path("side"), file = folder.path("requests.luaspy"),
+      script = folder.write(
+          "work.lua",
+          // HAProxy interrupts Lua for other Lua, so that time does not tell how much each has worked.
+          "local function work(ms) local x = 0 for i = 1, ms * 100000 do x = x + i % 7 end return x end\n"
+          "local function serve(applet, ms) local x = work(ms) applet:start_response() applet:send('x') "
+          "return x end\n"
+          "core.register_service('one', 'http', function(applet) local x = serve(applet, 1) return x end)\n"
+          "core.register_service('three', 'http', function(applet) "
+          "local x = coroutine.wrap(serve)(applet, 3) return x end)\n"
+          "core.register_action('check', {'http-req'}, function(txn) local x = work(2) core.yield() "
+          "return x end)\n"
+          "core.register_task(function() while true do local x = work(1) core.msleep(5) end end)\n");
+  const std::string config = folder.write(
+      "config",
+      fmt::format(
+          "global\n  nbthread 1\n  lua-load {}\n"
+          "defaults\n  mode http\n  timeout connect 60s\n  timeout client 60s\n  timeout server 60s\n"
+          "frontend front\n  bind unix@{}\n  http-request use-service lua.one\n"
+          "frontend side.door\n  bind unix@{}\n  http-request lua.check\n  http-request use-service lua.three\n",
+          script, front, side));
+  Running haproxy(host("haproxy") + Words{"-db", "-f", config});
+  const auto ask = [&](const std::string& socket) {
+    const Connection connection(haproxy, socket);
+    connection.send("GET / HTTP/1.0\r\n\r\n");
+    return connection.rest();
+  };
+  CHECK(ask(front).find(" 200 ") != std::string::npos);
+  std::future<Finished> recording = record(haproxy.pid(), file, {"--label", "request"});
+  while (runs(recording)) {
+    for (const std::string& socket : {front, side}) CHECK(ask(socket).find(" 200 ") != std::string::npos);
+  }
+  const Finished recorded = recording.get();
+  INFO(recorded.err);
+  REQUIRE(recorded.status == 0);
+  const Values values = values_in(file, "request");
+  double all = 0, unknown = 0, other = 0;
+  for (const auto& [value, samples] : values.of) {
+    if (value == "(unknown)") unknown += samples;
+    else if (value == "(no request)") other += samples;
+    else all += samples;
+  }
+  INFO(unknown << " unknown, " << other << " of the task");
+  REQUIRE(all > 200);
+  CHECK(unknown < 0.1 * all);
+  CHECK(other > 3);
+  check_share(values, "front", 1 / 6., all);
+  check_share(values, "side.door", 5 / 6., all);
+}
+
 TEST_CASE("nginx: only requests that took long, each with its samples", "[live][labels][all]") {
   const Folder folder;
   const std::string file = folder.path("slow.luaspy"), socket = folder.path("socket");
