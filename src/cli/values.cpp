@@ -50,7 +50,8 @@ CLI::Validator whole_number(int least, int most) {
 CLI::Validator label() {
   return CLI::Validator(
       [](const std::string& word) -> std::string {
-        static const std::vector<std::string> choices = {"request", "trace", "phase", "fiber", "coroutine", "plugin", "NAME=EXPR"};
+        static const std::vector<std::string> choices = {"request",   "trace",  "phase",    "fiber",
+                                                         "coroutine", "plugin", "NAME=EXPR"};
         if (std::ranges::find(choices, word) != choices.end()) return "";
         if (word.find('=') == std::string::npos) return not_one_of(word, choices);
         return label_expression(word) ? ""

@@ -21,7 +21,8 @@ struct RecordOptions {
   std::string output;               // "-": standard output; "": derived from the target's name
   std::string format;               // "": from output's ending, else the first of formats()
   bool traces = false;              // LuaJIT: frames of its machine code
-  std::vector<std::string> labels;  // of samples: "coroutine", "request", "trace", "phase", "fiber", "plugin", "NAME=EXPR"
+  std::vector<std::string> labels;  // of samples: "coroutine", "request", "trace", "phase", "fiber", "plugin",
+                                    // "NAME=EXPR"
   std::optional<double> slower;     // s: only requests that took longer; labels have "request" then
   ViewOptions shape;
   bool threads = false;         // folded, svg: a root frame for each thread

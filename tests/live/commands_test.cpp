@@ -226,7 +226,8 @@ TEST_CASE("wrong usage", "[commands]") {
   check_usage({"completion"}, "say which shell: bash, zsh or fish (luaspy completion --help)");
   check_usage({"dump", "--json=5", "--pid", self}, "--json takes no value (luaspy dump --help)");
   check_usage({"record", "--label", "corotine", "--pid", self},
-              "--label: corotine is not one of: request, trace, phase, fiber, coroutine, plugin, NAME=EXPR. Did you mean coroutine? "
+              "--label: corotine is not one of: request, trace, phase, fiber, coroutine, plugin, NAME=EXPR. Did you "
+              "mean coroutine? "
               "(luaspy record --help)");
   check_usage({"report", "--diff", "a.luaspy", "b.luaspy", "--by", "coroutine"},
               "--diff compares by samples, time or run, not by coroutine");
