@@ -195,13 +195,17 @@ void machine_code(Bytes bytes) {
   for (std::size_t at = 0; at <= code.size(); ++at) {
     if (const auto instruction = x86_64::read_instruction(code, at))
       expect(instruction->length > 0 && instruction->length <= code.size() - at, "instructions are within the code");
-    if (at % (1 + code.size() / 16) == 0) (void)x86_64::shape_of_frame(code, at);
+    if (at % (1 + code.size() / 16) != 0) continue;
+    (void)x86_64::shape_of_frame(code, at);
+    (void)x86_64::machine().code.depth_of_straight_code(code, at);
   }
   if (const std::optional<VmCode> vm = find_vm_code(base, code)) {
     expect(vm->start >= base && vm->end <= base + code.size() && vm->start <= vm->end, "the VM is within the code");
     for (std::size_t at = 0; at < code.size(); at += 7) (void)vm->depth_at(base + at);
   }
   (void)x86_64::machine().code.additions(code, 4);
+  const InputMemory memory(code);
+  expect(x86_64::machine().code.loads(code, base, base, memory).size() <= 32, "a function that reads is short");
   const auto part = [&](std::size_t from, std::size_t to) {
     return std::vector<std::byte>(code.begin() + static_cast<std::ptrdiff_t>(from),
                                   code.begin() + static_cast<std::ptrdiff_t>(to));
