@@ -17,7 +17,7 @@ struct LabelExpression {
 // Everything that samples are labelled with.
 struct LabelChoice {
   bool coroutines = false;  // in which they were
-  bool requests = false;    // of nginx or Redis, for which they were
+  bool requests = false;    // of nginx, Redis or HAProxy, for which they were
   bool traces = false;      // of a distributed trace, the span that has called
   bool phases = false;      // of nginx, that in which a request was
   bool fibers = false;      // of Tarantool, that which ran

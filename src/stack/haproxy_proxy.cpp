@@ -132,7 +132,7 @@ void HaproxyProxies::find_session(const Memory& memory, Address stream, Places& 
 }
 
 void HaproxyProxies::find_stream(const Memory& memory, Address applet, Places& places) const {
-  std::set<Address> seen;
+  std::set<Address> seen, tried;  // a stream may be pointed to from an outer struct, too
   const auto is_new = [&](Address at) { return plausible_pointer(at) && seen.insert(at).second; };
   const std::vector<Address> first = words_at(memory, applet, applet_size);
   for (std::size_t i = 0; i < first.size(); ++i) {
@@ -142,7 +142,9 @@ void HaproxyProxies::find_stream(const Memory& memory, Address applet, Places& p
       if (!is_new(second[j])) continue;
       const std::vector<Address> third = words_at(memory, second[j], link_size);
       for (std::size_t k = 0; k < third.size(); ++k) {
-        if (!plausible_pointer(third[k]) || !is_stream(memory, third[k], *places.process)) continue;
+        if (!plausible_pointer(third[k]) || !tried.insert(third[k]).second ||
+            !is_stream(memory, third[k], *places.process))
+          continue;
         places.stream = {offset_of(i), offset_of(j), offset_of(k)};
         return;
       }
@@ -151,7 +153,7 @@ void HaproxyProxies::find_stream(const Memory& memory, Address applet, Places& p
 }
 
 void HaproxyProxies::look_for_places(const Memory& live, Address hlua) {
-  constexpr int most_tries = 64;  // each reads all that it has
+  constexpr int most_tries = 16;  // each reads all that it has
   if (tries_++ >= most_tries) return;
   const PageCache memory(live);
   Places places = places_;

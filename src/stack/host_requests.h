@@ -29,7 +29,7 @@ class HostRequests {
     if (request.text.empty()) request = redis_.value(joined, names, stopped, live);
     return request.text.empty() ? haproxy_.value(joined, stopped, live) : request;
   }
-  // Of a coroutine that is suspended; of nginx only.
+  // Of a coroutine that is suspended: only nginx has such.
   HostRequest of_suspended(const Memory& memory, const Lua& lua, Address G, Address L) const {
     return nginx_.of_suspended(memory, lua, G, L);
   }

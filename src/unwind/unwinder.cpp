@@ -215,7 +215,7 @@ Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, Way
 }
 
 // For programs without call frame information that would mark the outermost frame (static programs
-// without .eh_frame_hdr): the code at which a program starts calls main's caller, and nothing calls
+// without .eh_frame_hdr and section headers): the code at which a program starts calls main's caller, and nothing calls
 // it.
 bool Unwinder::is_entry(Address address) const {
   constexpr Address longest = 64;  // crt1.o's _start is 38 to 48 bytes
