@@ -65,8 +65,10 @@ TEST_CASE("each thread's own Lua function, of own and of shared states", "[threa
   INFO(version << " " << mode);
   std::map<int, int> tids;  // by thread
   bool seen_leaf = false;
-  for (int look = 0; look < 5; ++look) {
-    const nlohmann::json json = dump(running.pid());
+  const nlohmann::json dumped = dump(running.pid(), {"--count", "5", "--interval", "0.05"});
+  REQUIRE(dumped.at("later").size() == 4);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const nlohmann::json& json = i == 0 ? dumped : dumped.at("later")[i - 1];
     REQUIRE(json.at("threads").size() == thread_count + 1);
     std::set<int> owners;
     for (const nlohmann::json& thread : json.at("threads")) {
@@ -123,7 +125,7 @@ TEST_CASE("record --threads gives every thread its own root", "[threads]") {
   const Folder folder;
   Running running({compile(folder, "threads", version), "own"});
   running.read_until("READY");
-  const Finished recorded = luaspy({"record", "--threads", "-d", "2", "-r", "200", "--max-stopped", "100", "-f",
+  const Finished recorded = luaspy({"record", "--threads", "-d", "1", "-r", "400", "--max-stopped", "100", "-f",
                                     "folded", "-o", "-", "--pid", std::to_string(running.pid())});
   INFO(recorded.err << recorded.out);
   REQUIRE(recorded.status == 0);
@@ -170,7 +172,7 @@ TEST_CASE("a thread's stack begins with its own function", "[threads][start_fram
   running.read_until("READY");
   REQUIRE((read_file(fmt::format("/proc/{}/maps", running.pid())).find(folder.path("libc.so.6")) !=
            std::string::npos) == stripped);
-  const Finished recorded = luaspy({"record", "-d", "2", "-r", "200", "--max-stopped", "100", "-f", "folded", "-o", "-",
+  const Finished recorded = luaspy({"record", "-d", "1", "-r", "400", "--max-stopped", "100", "-f", "folded", "-o", "-",
                                     "--pid", std::to_string(running.pid())});
   INFO(recorded.err << recorded.out);
   REQUIRE(recorded.status == 0);
