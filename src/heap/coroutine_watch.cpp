@@ -23,8 +23,16 @@ std::uint64_t began_of(const CoroutineLook& look) { return look.began.is_lua() ?
 
 }  // namespace
 
-bool CoroutineWatch::look(const AddressSpace& space, std::int64_t now_ns, Numbers& numbers) {
+// Neighbouring stacks are mappings of their own: pages that are not to be touched lie between them.
+bool StacksInUse::may_run(const AddressSpace& space, Address anchor) const {
+  const Mapping* const stack = space.find(anchor);
+  return !known || stack == nullptr || std::ranges::any_of(sps, [&](Address sp) { return stack->contains(sp); });
+}
+
+bool CoroutineWatch::look(const AddressSpace& space, const StacksInUse& stacks, std::int64_t now_ns, Numbers& numbers) {
   groups_.clear();
+  space_ = &space, stacks_ = &stacks;
+  sees_elsewhere_ = misses_elsewhere_ = false;
   unread_ = 0;
   if (!lua_.is_thread_of(live_, lua_.main_thread(live_, G_), G_)) return false;
   ++looks_;
@@ -99,6 +107,14 @@ void CoroutineWatch::read_round(const AddressSpace& space, std::uint8_t round, s
   copy.seal();
 }
 
+bool CoroutineWatch::waits_elsewhere(const Memory& memory, Address L) {
+  const Address anchor = lua_.anchor(memory, L);
+  if (anchor == 0) return false;
+  misses_elsewhere_ |= !stacks_->known;
+  if (stacks_->may_run(*space_, anchor)) return false;
+  return sees_elsewhere_ = true;
+}
+
 CoroutineWatch::Reading CoroutineWatch::read(const Memory& memory, const CollectorState& collector, Address L) {
   constexpr Address most_slots = 4 << 10;  // bytes
   Reading reading;
@@ -107,7 +123,8 @@ CoroutineWatch::Reading CoroutineWatch::read(const Memory& memory, const Collect
       !look_at_coroutine(memory, {lua_, G_, L, Active::no}, limits, look_))
     return reading;
   reading.is_read = true;
-  reading.waits = look_.status == CoroutineStatus::suspended || look_.status == CoroutineStatus::not_started;
+  reading.waits = look_.status == CoroutineStatus::suspended || look_.status == CoroutineStatus::not_started ||
+                  (look_.status == CoroutineStatus::elsewhere && waits_elsewhere(memory, L));
   if (!reading.waits) return reading;
   const CoroutineSignature signature = signature_of(look_);
   reading.place = hash_of(signature.data(), signature.size() * sizeof signature.front());

@@ -17,6 +17,16 @@
 
 namespace luaspy {
 
+// The C stacks on which the threads of a process are. A coroutine that is in a call, and on whose C stack no thread is,
+// waits there: as Tarantool's fibers do, and those of hosts that give each Lua a C stack of its own.
+struct StacksInUse {
+  bool known = false;        // of every thread; false: any coroutine that is in a call may run
+  std::vector<Address> sps;  // of the threads, one each
+
+  // Whether the coroutine with this anchor (locate.h) may run, or has resumed another one that may.
+  bool may_run(const AddressSpace& space, Address anchor) const;
+};
+
 struct WaitingGroup {
   std::uint32_t number = 0;  // from 1 on: this coroutine, as long as it exists; 0: any that have no number
   Address example = 0;       // a lua_State of it
@@ -39,15 +49,18 @@ class CoroutineWatch {
   struct Numbers {
     std::uint32_t next = 1, end = 1;
   };
-  // One look, at `now_ns`. Takes as long as a walk over all objects of the Lua. False: it is gone.
-  bool look(const AddressSpace& space, std::int64_t now_ns, Numbers& numbers);
+  // One look, at `now_ns`. Takes as long as a walk over all objects of the Lua. False: it is gone. `stacks`: as of now.
+  bool look(const AddressSpace& space, const StacksInUse& stacks, std::int64_t now_ns, Numbers& numbers);
 
   // ---- Of the last look
   // Those with the most coroutines first.
   const std::vector<WaitingGroup>& groups() const { return groups_; }
   // Coroutines that exist, but could not be read. More if there are more than most_coroutines.
   std::int64_t unread() const { return unread_; }
-  bool is_complete() const { return complete_; }  // all that were there when it began are in it
+  bool is_complete() const { return complete_; }           // all that were there when it began are in it
+  bool sees_elsewhere() const { return sees_elsewhere_; }  // coroutines that wait on C stacks of their own
+  // Some may have, but it was not known on which stacks the threads are: they are not counted.
+  bool misses_elsewhere() const { return misses_elsewhere_; }
   // The coroutine as it was read; false if it cannot be told any more. `memory`: what was read of it.
   bool look_at(Address L, CoroutineLook& look, const Memory*& memory) const;
 
@@ -75,6 +88,7 @@ class CoroutineWatch {
   void find(const AddressSpace& space);
   // Reads all of `pending`; those that changed meanwhile are left in it.
   void read_round(const AddressSpace& space, std::uint8_t round, std::int64_t now_ns, Numbers& numbers);
+  bool waits_elsewhere(const Memory& memory, Address L);
   Reading read(const Memory& memory, const CollectorState& collector, Address L);
   void add(Address L, const Reading& reading, std::uint8_t round, std::int64_t now_ns, Numbers& numbers);
   void make_groups(std::int64_t now_ns);
@@ -93,6 +107,9 @@ class CoroutineWatch {
   std::unordered_map<Address, Known> known_;
   std::vector<WaitingGroup> groups_;
   CoroutineLook look_;
+  const AddressSpace* space_ = nullptr;  // these two: of the look that is made
+  const StacksInUse* stacks_ = nullptr;
+  bool sees_elsewhere_ = false, misses_elsewhere_ = false;
   std::vector<std::byte> slots_;
   std::uint64_t looks_ = 0;
   std::int64_t unread_ = 0;

@@ -89,6 +89,7 @@ class NameSearch {
           return with_root(std::move(path), ValuePath::Root::closure, encoding_.bx.of(instruction));
         case Origin::field:
         case Origin::element:
+          if (path.keys.size() == ValuePath::most_keys) return {};
           path.keys.push_back({encoding_.c.of(instruction), origin == Origin::element});
           break;
         default:

@@ -225,11 +225,9 @@ void Locator::Scan::add_candidate(Address L, std::span<const std::byte> head) {
   const Lua* const lua = lua_of(L, head, G);
   if (lua == nullptr) return;
   its_.seen_.add(L);
-  const StateFields& fields = lua->state();
-  its_.short_states_ |= fields.short_reference;
-  const Address anchor = memory_.get<Address>(L + fields.anchor).value_or(0);
-  its_.candidates_.push_back(
-      {L, G, anchor & ~fields.anchor_flags, lua, anchor == 0 && lua->is_unprotected(memory_, L)});
+  its_.short_states_ |= lua->state().short_reference;
+  const Address anchor = lua->anchor(memory_, L);
+  its_.candidates_.push_back({L, G, anchor, lua, anchor == 0 && lua->is_unprotected(memory_, L)});
 }
 
 template <typename AsBefore>
@@ -355,8 +353,8 @@ std::vector<Address> Locator::find_missed(const Memory& memory, const ThreadStac
                                           const Mentions& mentions,
                                           const std::function<bool(Address)>& is_known) const {
   std::vector<Address> found, idle;
-  const auto runs_here = [&](const StateFields& fields, const Lua& lua, Address L) {
-    const Address anchor = memory.get<Address>(L + fields.anchor).value_or(0) & ~fields.anchor_flags;
+  const auto runs_here = [&](const Lua& lua, Address L) {
+    const Address anchor = lua.anchor(memory, L);
     return anchor != 0 ? anchor - stack.start < stack.bytes.size() : lua.is_unprotected(memory, L);
   };
   const auto judge = [&](std::vector<Address> words, bool any) {
@@ -378,7 +376,7 @@ std::vector<Address> Locator::find_missed(const Memory& memory, const ThreadStac
           if (load<std::uint8_t>(heads[i], fields.tt) != fields.tag) continue;
           const Address G = fields.global_of(heads[i]);
           if (!is_known(G) && (!plausible_pointer(G) || layout->recognise(memory, L, heads[i]) == nullptr)) continue;
-          if (runs_here(fields, *layout, L)) found.push_back(L);
+          if (runs_here(*layout, L)) found.push_back(L);
           else if (any) idle.push_back(L);
           break;
         }

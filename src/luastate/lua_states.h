@@ -42,6 +42,10 @@ class LuaStates {
   virtual bool is_unprotected(const Memory& memory, Address L) const = 0;
   virtual bool is_thread_of(const Memory& memory, Address L, Address G) const = 0;
   virtual Address main_thread(const Memory& memory, Address G) const = 0;  // 0: cannot be read
+  // Of the state at `L`: where the innermost entry into Lua is on the C stack (StateFields); 0: there is none.
+  Address anchor(const Memory& memory, Address L) const {
+    return memory.get<Address>(L + state_.anchor).value_or(0) & ~state_.anchor_flags;
+  }
   // Where it has fields that differ from release to release, as found in the live process; no_field: not found.
   using FoundField = std::pair<std::string_view, Offset>;
   virtual std::vector<FoundField> found_fields() const { return {}; }

@@ -26,6 +26,7 @@ struct ValuePath {
   };
   Root root = Root::unknown;
   int index = 0;
+  static constexpr std::size_t most_keys = 60;
   std::vector<Key> keys;      // then the fields to follow, outermost first
   std::string_view event{};   // without "__"
   std::vector<int> operands;  // registers, or `environment`

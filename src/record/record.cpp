@@ -280,10 +280,14 @@ Part record_part(const RecordOptions& options, const Alongside* alongside, Proce
   recorder.end_looks();
   if (slow) slow->finish();
   const LoopCounts& counts = part.counts;
-  const bool only_waits = slow && output.is_raw() && recorder.profile().samples() == 0 &&
-                          recorder.suspended() != nullptr && recorder.suspended()->samples() != 0;
+  // Of a program that only waits there is that to show.
+  const bool only_waits = recorder.profile().samples() == 0 && recorder.suspended() != nullptr &&
+                          recorder.suspended()->samples() != 0;
   if (!part.ran) part.nothing = part.ran.error();
-  else if (!only_waits) part.nothing = why_nothing(options, tree, recorder.profile(), counts, descendants);
+  else if (!only_waits || !output.is_raw())
+    part.nothing = why_nothing(options, tree, recorder.profile(), counts, descendants);
+  if (only_waits && part.nothing.cause == Cause::no_samples)
+    part.nothing.text += " -o FILE.luaspy keeps where its coroutines waited (luaspy report FILE.luaspy --coroutines).";
   part.written = recorder.finish(counts, part.shows());
   part.refused = recorder.profile().losses(Loss::refused) != 0;
   part.is_written = part.shows() && part.written.has_value();

@@ -26,6 +26,26 @@ std::int64_t own_cpu_ns() {
   return ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 ? time.tv_sec * second + time.tv_nsec : 0;
 }
 
+// A thread that sleeps says where its stack is. Of one that runs, the sampler saw it a moment ago.
+StacksInUse stacks_in_use(pid_t pid, const std::vector<std::pair<pid_t, Sampler::LastStop>>& stops) {
+  constexpr std::size_t most_threads = 256;
+  constexpr std::chrono::milliseconds recent(50);
+  const std::vector<pid_t> threads = system::numeric_entries(proc_path(pid, "task"));
+  if (threads.size() > most_threads) return {};
+  StacksInUse stacks{true, {}};
+  for (const pid_t tid : threads) {
+    const ThreadState state = Thread(pid, tid).state();
+    if (state.kind == ThreadState::Kind::ended) continue;
+    Address sp = state.sp;
+    const auto stop = std::ranges::find(stops, tid, &std::pair<pid_t, Sampler::LastStop>::first);
+    if (state.kind == ThreadState::Kind::running && stop != stops.end() && Clock::now() - stop->second.seen < recent)
+      sp = stop->second.sp;
+    if (sp == 0) return {};
+    stacks.sps.push_back(sp);
+  }
+  return stacks;
+}
+
 AddressSpace space_of(pid_t pid) {
   return AddressSpace::parse(system::read_file(proc_path(living_thread(pid), "maps")).value_or(""));
 }
@@ -57,6 +77,12 @@ void CoroutineLooks::look(SampleSink& sink) {
   if (!lock) return;
   find();
   if (has_round_) add_round(sink);
+  for (const auto& watched : watched_) {
+    Session* const session = session_of(*watched);
+    if (session == nullptr) continue;
+    const auto& stops = session->sampler().last_stops();
+    watched->stops.assign(stops.begin(), stops.end());
+  }
 }
 
 void CoroutineLooks::finish(SampleSink& sink) {
@@ -101,12 +127,19 @@ void CoroutineLooks::find() {
 void CoroutineLooks::run() {
   std::minstd_rand random(std::random_device{}());
   std::uniform_real_distribution<double> part(0.5, 1.5);
+  constexpr int most_tries = 20;  // for a sample of a thread that runs
+  int tries = 0;
   std::unique_lock lock(mutex_);
   while (!ends_) {
     if (has_round_ || watched_.empty() || Clock::now() < next_) {
       wake_.wait_for(lock, std::chrono::milliseconds(10));
       continue;
     }
+    if (!find_stacks() && tries++ < most_tries) {
+      wake_.wait_for(lock, std::chrono::milliseconds(10));
+      continue;
+    }
+    tries = 0;
     const std::int64_t before = own_cpu_ns();
     look_at_all();
     const std::int64_t took_ns = own_cpu_ns() - before;
@@ -119,14 +152,30 @@ void CoroutineLooks::run() {
   }
 }
 
+bool CoroutineLooks::find_stacks() {
+  stacks_.clear();
+  bool all_known = true;
+  for (const auto& watched : watched_) {
+    const auto [stacks, is_new] = stacks_.try_emplace(watched->pid);
+    if (is_new) stacks->second = stacks_in_use(watched->pid, watched->stops);
+    const bool matters = looks_ == 0 || watched->has_fibers || watched->watch.misses_elsewhere();
+    all_known = all_known && (stacks->second.known || !matters);
+  }
+  return all_known;
+}
+
 void CoroutineLooks::look_at_all() {
   round_at_ns_ = system::to_ns(Clock::now() - start_);
   std::map<pid_t, AddressSpace> spaces;
   for (const auto& watched : watched_) {
     const auto [space, is_new] = spaces.try_emplace(watched->pid);
     if (is_new) space->second = space_of(watched->pid);
-    watched->was_found = watched->watch.look(space->second, system::to_ns(Clock::now() - start_), numbers_);
+    watched->was_found = watched->watch.look(space->second, stacks_[watched->pid], system::to_ns(Clock::now() - start_),
+                                             numbers_);
     if (watched->was_found && !watched->watch.is_complete()) ++incomplete_;
+    watched->has_fibers |= watched->watch.sees_elsewhere();
+    watched->left_out = watched->has_fibers && watched->watch.misses_elsewhere();
+    left_out_ += watched->left_out ? 1 : 0;
   }
   ++looks_;
   has_round_ = true;
@@ -135,11 +184,18 @@ void CoroutineLooks::look_at_all() {
 void CoroutineLooks::add_round(SampleSink& sink) {
   has_round_ = false;
   for (const auto& watched : watched_) {
-    for (const auto& session : tree_.sessions()) {
-      if (session->program() == watched->program && watched->was_found) add(sink, *watched, *session);
-    }
+    Session* const session = session_of(*watched);
+    // The next look stands for this one's time, too.
+    if (session != nullptr && watched->was_found && !watched->left_out) add(sink, *watched, *session);
   }
   std::erase_if(watched_, [](const auto& watched) { return !watched->was_found; });
+}
+
+Session* CoroutineLooks::session_of(const Watched& watched) const {
+  const auto& sessions = tree_.sessions();
+  const auto found = std::ranges::find_if(sessions,
+                                          [&](const auto& session) { return session->program() == watched.program; });
+  return found == sessions.end() ? nullptr : found->get();
 }
 
 // Names are asked for now, while the memory that was read is kept.
@@ -177,6 +233,10 @@ void CoroutineLooks::add(SampleSink& sink, Watched& watched, Session& session) {
     if (group.has_purpose && watched.requests)
       request = watched.requests->of_suspended(*memory, watched.lua, watched.G, group.example);
     if (!request.text.empty()) labels.push_back({std::string(request_label), request.text});
+    if (group.number != 0 && look.status == CoroutineStatus::elsewhere) {
+      std::string fiber = reader.fiber_of(watched.memory, watched.lua.anchor(*memory, group.example));
+      if (!fiber.empty()) labels.push_back({std::string(fiber_label), std::move(fiber)});
+    }
     found.groups.push_back({group.number, tables.stacks.intern(frames.stack), tables.labels.intern(labels), group.count,
                             group.longest_ns, request.identity});
   }
@@ -200,6 +260,11 @@ std::string CoroutineLooks::text() const {
   if (incomplete_ != 0)
     text += fmt::format("luaspy: in {} of {} looks the collector was too fast to find all coroutines (--coroutines)\n",
                         incomplete_, looks_);
+  if (left_out_ != 0)
+    text += fmt::format(
+        "luaspy: {} of {} looks at coroutines were left out: a thread ran, and it was not known which fibers wait "
+        "(--coroutines)\n",
+        left_out_, looks_);
   if (left_some_out_) text += "luaspy: there are more Luas than are looked at; these are the first (--coroutines)\n";
   return text;
 }

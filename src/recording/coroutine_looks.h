@@ -52,16 +52,22 @@ class CoroutineLooks {
     const Lua& lua;
     LiveMemory memory;
     std::optional<HostRequests> requests;  // as the session's samples knew them when it was looked at last
+    std::vector<std::pair<pid_t, Sampler::LastStop>> stops;  // of its threads, as the sampler knew them last
     CoroutineWatch watch;
     std::int64_t looked_ns = 0;  // when it was looked at last; before that: found
     bool was_found = false;      // in the last round
+    bool has_fibers = false;     // coroutines on C stacks of their own were seen
+    bool left_out = false;       // of the last round: it was not known which of these wait
   };
 
   void find();
   void run();
+  // Where the threads are of each process. False: it is not known of one in which that matters.
+  bool find_stacks();
   void look_at_all();
   void add_round(SampleSink& sink);
   void add(SampleSink& sink, Watched& watched, Session& session);
+  Session* session_of(const Watched& watched) const;  // nullptr: it has ended
   void stop();
 
   static constexpr std::size_t most_watched = 256;
@@ -76,6 +82,8 @@ class CoroutineLooks {
   CoroutineWatch::Numbers numbers_;
   system::Clock::time_point next_{};
   std::int64_t round_at_ns_ = 0, spent_ns_ = 0, looks_ = 0, incomplete_ = 0;
+  std::map<pid_t, StacksInUse> stacks_;
+  std::int64_t left_out_ = 0;  // looks at a Lua
   bool has_round_ = false, left_some_out_ = false, ends_ = false;
   std::thread thread_;  // the last: it uses the others
 };

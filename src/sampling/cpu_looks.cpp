@@ -114,7 +114,8 @@ void CpuLooks::read_without_stop(const std::shared_ptr<TrackedThread>& thread, c
   }
   found->loss = thread->process.read_without_stop(*thread->switches, lost, *thread->predicted.get_soon(), found->look);
   thread->process.end_look();
-  read_kernel_chain(thread->thread->tid(), moment, found->look.kernel);
+  found->look.tid = thread->thread->tid();
+  read_kernel_chain(found->look.tid, moment, found->look.kernel);
   found->kind = found->loss == Loss::none ? TickResult::Kind::look : TickResult::Kind::loss;
   found->stopped_ns = found->look.stopped_ns;
   host_.add_stop(thread->thread->tid(), found->stopped_ns);
@@ -147,6 +148,7 @@ void CpuLooks::read(const Asked& asked) {
   found->remote = asked.remote;
   found->loss = thread.process.read_stopped(*asked.stop, *thread.thread, *thread.predicted.get_soon(), found->look);
   found->look.kernel = asked.kernel;
+  found->look.tid = thread.thread->tid();
   thread.process.end_look();
   found->kind = found->loss == Loss::none ? TickResult::Kind::look : TickResult::Kind::loss;
   if (found->look.stopped_ns != 0) count_stop(asked, *found);

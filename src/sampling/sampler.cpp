@@ -56,6 +56,7 @@ void Sampler::do_deferred_work() {
   target_.tracer().let_go_pending();
   constexpr std::size_t most_threads = 4096;  // remembered; entries of threads that have ended would otherwise pile up
   if (threads_.size() > most_threads) threads_.clear();
+  if (last_stops_.size() > most_threads) last_stops_.clear();
   reader_.refresh_if_stale();
   constexpr std::chrono::seconds apart(1);  // all symbols are read again
   const system::Clock::time_point now = system::Clock::now();
@@ -140,6 +141,7 @@ Sampler::Sampled Sampler::finish(Look& look, StackReader::Prediction& predicted)
   sample.stopped_ns = look.stopped_ns;
   const bool sleeps = look.sleeps();
   if (sleeps) sample.state = Sample::State::sleeping;
+  else if (look.tid != 0) last_stops_[look.tid] = {look.reading.registers.sp(), look.seen};
   if (finished == nullptr) {
     sample.loss = Loss::incomplete;
     return sampled;

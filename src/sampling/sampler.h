@@ -44,6 +44,7 @@ class Sampler {
     Halt::Kind halt = Halt::Kind::none;  // sleeping: why it could not continue even after its wait
     bool at_system_call = false;         // it was stopped at the return from a system call
     KernelChain kernel;  // where the tick found it, set by the CPU sampler after the look; empty: not in the kernel
+    pid_t tid = 0;       // set by the CPU sampler after the look; 0: not
     std::string kernel_text;         // sleeping: Thread::kernel_stack()
     Thread::Schedule schedule;       // as of the stop
     system::Clock::time_point seen;  // when it was seen to be stopped
@@ -94,6 +95,12 @@ class Sampler {
   void do_deferred_work();
 
   StackReader& reader() { return reader_; }
+  // Where each thread was when it was last found executing, by its number. By the thread that calls finish().
+  struct LastStop {
+    Address sp = 0;
+    system::Clock::time_point seen;
+  };
+  const std::map<pid_t, LastStop>& last_stops() const { return last_stops_; }
   // What the numbers of samples stand for.
   EventTables& tables() { return *options_.tables; }
   const SamplerOptions& options() const { return options_; }
@@ -119,8 +126,9 @@ class Sampler {
   StackReader reader_;
   Look look_;                                                    // of sample() and look()
   std::map<std::pair<pid_t, std::int64_t>, PerThread> threads_;  // by number and Thread::started()
-  std::uint64_t debug_files_ = 0;                                // debug_files_come() when symbols were read last
-  system::Clock::time_point symbols_read_{};                     // again
+  std::map<pid_t, LastStop> last_stops_;
+  std::uint64_t debug_files_ = 0;             // debug_files_come() when symbols were read last
+  system::Clock::time_point symbols_read_{};  // again
 };
 
 // A sample of a thread that stays asleep.

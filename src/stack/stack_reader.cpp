@@ -126,6 +126,28 @@ std::vector<Load> StackReader::loads_of(const char* function, Address argument) 
   return map_.machine().code.loads(code, address, argument, live);
 }
 
+// The frames with which it began are mostly right there. Behind them may be what is none of its stack.
+std::string StackReader::fiber_of(const Memory& live, Address anchor) {
+  std::string name = fiber_of(live, anchor, 1024);
+  return name == unknown_value ? fiber_of(live, anchor, 8192) : name;
+}
+
+std::string StackReader::fiber_of(const Memory& live, Address anchor, std::size_t window) {
+  constexpr std::size_t most = 8192;
+  const Mapping* const mapping = map_.space().find(anchor);
+  if (!fibers_ || mapping == nullptr) return {};
+  std::array<std::byte, most> bytes;
+  const std::span<std::byte> stack = std::span(bytes).first(std::min<std::size_t>({mapping->end - anchor, window, most}));
+  if (!live.read(anchor, stack)) return {};
+  const TarantoolFibers::Stop as_stopped{anchor, stack, live, true};
+  std::string name = fibers_->value(as_stopped, live);
+  if (!fibers_->has_learned()) return name;
+  lock();
+  fibers_->learn();
+  unlock();
+  return fibers_->value(as_stopped, live);
+}
+
 void StackReader::add_labels(const Look& look, const Joined& joined, Sample& sample) {
   sample.labels = namer_.coroutine();
   const std::string_view plugin = namer_.plugin();

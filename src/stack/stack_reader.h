@@ -34,6 +34,10 @@ class StackReader {
   // How requests are read, if samples are labelled with them; else nullptr. By the thread that calls finish().
   const HostRequests* requests() const { return shows_requests_ ? &*requests_ : nullptr; }
 
+  // The name of the fiber that waits on a C stack with this anchor (locate.h), if samples are labelled with such; "":
+  // it is none. `live`: the memory as it is now. By the thread that calls finish().
+  std::string fiber_of(const Memory& live, Address anchor);
+
   // Looks for states of every Lua version, whatever files are mapped.
   void try_all_layouts();
   // Reads the target's mappings again and searches new ones for Lua.
@@ -147,6 +151,7 @@ class StackReader {
 
  private:
   void lock();
+  std::string fiber_of(const Memory& live, Address anchor, std::size_t window);  // bytes of the stack
   void add_labels(const Look& look, const Joined& joined, Sample& sample);
   std::vector<Load> loads_of(const char* function, Address argument) const;  // NginxRequests::LoadsOf
 

@@ -62,39 +62,65 @@ std::string TarantoolFibers::value(const Stop& stop, const Memory& live) {
 }
 
 // One with a short name tells where names are.
-std::optional<TarantoolFibers::Places> TarantoolFibers::find_places(const Memory& live, Address fiber, Address sp) {
+std::optional<TarantoolFibers::Guess> TarantoolFibers::guess(const Memory& live, Address fiber, Address sp) {
   std::array<Address, fiber_size / sizeof(Address)> words{};
   if (!live.read(fiber, std::as_writable_bytes(std::span(words)))) return std::nullopt;
   const auto address_of = [&](std::size_t i) { return fiber + i * sizeof(Address); };
   std::optional<std::size_t> stack;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (!stack && has_stack(words[i], words[i + 1], sp)) stack = i;
-    if (!stack || i < *stack || words[i] != address_of(i + 1)) continue;
+    if (has_stack(words[i], words[i + 1], sp) && (!stack || words[i + 1] < words[*stack + 1])) stack = i;
+    if (!stack || i < *stack + 2 || words[i] != address_of(i + 1)) continue;
     const auto* const name = reinterpret_cast<const char*>(&words[i + 1]);
     const std::string_view all(name, (words.size() - i - 1) * sizeof(Address));
-    if (is_name(all.substr(0, all.find('\0')))) return Places{*stack * sizeof(Address), i * sizeof(Address)};
+    if (!is_name(all.substr(0, all.find('\0')))) continue;
+    const Address begin = words[*stack];
+    return Guess{{*stack * sizeof(Address), i * sizeof(Address)}, {fiber, begin}, begin + words[*stack + 1]};
   }
   return std::nullopt;
 }
 
-// The frames with which a fiber begins have the pointer; other fibers' may be there, too.
+// Two fibers with two stacks have them at the same places.
+void TarantoolFibers::learn_places(const Guess& found) {
+  constexpr std::size_t most = 16;
+  const auto confirms = [&](const Guess& other) {
+    const bool overlaps = found.fiber.stack < other.stack_end && other.fiber.stack < found.stack_end;
+    return other.places == found.places && other.fiber.at != found.fiber.at && !overlaps;
+  };
+  if (std::ranges::any_of(guesses_, confirms)) places_ = found.places;
+  const auto is_same = [&](const Guess& other) {
+    return other.places == found.places && other.fiber.at == found.fiber.at;
+  };
+  if (guesses_.size() < most && std::ranges::none_of(guesses_, is_same)) guesses_.push_back(found);
+}
+
+// The frames with which a fiber begins have the pointer; other fibers' may be there, too. Whatever else says that it
+// has memory with this stack, such as the allocator that it is from, has more of it.
 std::optional<TarantoolFibers::Fiber> TarantoolFibers::find(const Stop& stop, const Memory& live) {
   constexpr std::size_t most_candidates = 256;
   const auto& [sp, stack, memory, has_lua] = stop;
   std::set<Address> seen;
+  std::optional<Guess> best;
   for (std::size_t at = stack.size() / sizeof(Address); at-- > 0 && seen.size() < most_candidates;) {
     const auto word = load<Address>(stack, at * sizeof(Address));
-    if (!plausible_pointer(word) || (word >= sp && word - sp < stack.size()) || !seen.insert(word).second) continue;
-    if (!places_) places_ = find_places(live, word, sp);
-    if (!places_) continue;
-    const auto its = live.get<std::array<Address, 2>>(word + places_->stack);
-    if (!its || !has_stack((*its)[0], (*its)[1], sp)) continue;
-    const Fiber fiber{word, (*its)[0]};
-    if (Room room; name_of(live, fiber, sp, room).empty()) continue;
-    new_fibers_[(*its)[0] + (*its)[1]] = fiber;
-    return fiber;
+    // What was read may go on behind the stack's end, and have the fiber itself.
+    const bool is_inside = word >= sp && word - sp < stack.size();
+    if (!plausible_pointer(word) || (is_inside && !places_) || !seen.insert(word).second) continue;
+    std::optional<Guess> found;
+    if (!places_) {
+      found = guess(live, word, sp);
+    } else if (const auto its = live.get<std::array<Address, 2>>(word + places_->stack);
+               its && has_stack((*its)[0], (*its)[1], sp)) {
+      const Fiber fiber{word, (*its)[0]};
+      Room room;
+      if (!name_of(live, fiber, sp, room).empty()) found = Guess{*places_, fiber, (*its)[0] + (*its)[1]};
+    }
+    if (found && (!best || found->stack_end - found->fiber.stack < best->stack_end - best->fiber.stack)) best = found;
   }
-  return std::nullopt;
+  if (!best) return std::nullopt;
+  if (!places_) learn_places(*best);
+  if (!places_) return std::nullopt;
+  new_fibers_[best->stack_end] = best->fiber;
+  return best->fiber;
 }
 
 void TarantoolFibers::learn() {

@@ -31,7 +31,7 @@ void bytecode(Bytes bytes) {
     if (const std::optional<CallName> name = callee_name(prototype, pc))
       expect(name->name.size() < 300 && !name->what.empty(), "names are of the prototype");
     const ValuePath path = callee_path(prototype, pc);
-    expect(path.keys.size() < 100 && path.operands.size() < 10, "paths are short");
+    expect(path.keys.size() <= ValuePath::most_keys && path.operands.size() < 10, "paths are short");
     (void)prototype.line(pc);
   }
   for (const std::uint32_t instruction : prototype.code) {

@@ -103,6 +103,41 @@ TEST_CASE("how many coroutines wait where is what the program knows, on all Luas
     check(name);
 }
 
+// They wait on C stacks of their own, and are no suspended coroutines to Lua.
+TEST_CASE("how many fibers of Tarantool wait where, and which", "[live][suspended][all]") {
+  for (const bool busy : {false, true}) {
+    const Folder folder;
+    const std::string file = folder.path("fibers.luaspy");
+    Words command = host("tarantool");
+    command.push_back(workload("luajit/waits-tarantool.lua"));
+    if (busy) command.push_back("busy");
+    Running tarantool(command);
+    tarantool.read_until("READY");
+    const Finished recorded = luaspy({"record", "--coroutines", "--coroutine-rate", "20", "--label", "fiber", "-d", "3",
+                                      "-r", "100", "--max-stopped", "100", "-f", "raw", "-o", file, "--pid",
+                                      std::to_string(tarantool.pid())});
+    INFO((busy ? "busy\n" : "idle\n") << recorded.err);
+    REQUIRE(recorded.status == 0);
+    nlohmann::json all;
+    const std::map<std::string, Waits> waits = waits_in(file, 0, 1e6, all);
+    INFO(all.dump(1));
+    REQUIRE(all["looks"].get<int>() > 20);
+    REQUIRE(waits.contains("wait_message"));
+    REQUIRE(waits.contains("wait_timer"));
+    CHECK(waits.at("wait_message").average == Approx(30));
+    CHECK(waits.at("wait_timer").average == Approx(5));
+    // One of the three runs. Which is known as of the last stop: another one may run by now, and be seen at its work.
+    const double turns = waits.contains("wait_turn") ? waits.at("wait_turn").average : 0;
+    const double at_work = waits.contains("work") ? waits.at("work").average : 0;
+    CHECK(turns + at_work == Approx(busy ? 2 : 0).margin(0.2));
+    CHECK(at_work <= 1);
+    const Finished names = luaspy({"report", file, "--coroutines", "--by", "fiber", "--top", "100"});
+    INFO(names.out << names.err);
+    for (const char* const name : {"reader1", "reader30", "sleeper5"})
+      CHECK(names.out.find(std::string("  ") + name + "\n") != std::string::npos);
+  }
+}
+
 TEST_CASE("suspended coroutines are told as a table, and a recording without them says so", "[live][suspended]") {
   const Folder folder;
   for (const bool looked : {true, false}) {

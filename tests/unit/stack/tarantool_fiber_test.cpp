@@ -57,6 +57,15 @@ struct Looks {
 };
 
 constexpr Address first = 0x20000, second = 0x21000, other_stack = stack_at + stack_size;
+constexpr Address sp = stack_at + 0xf000, other_sp = other_stack + 0xe000;
+
+// Another fiber has shown where in the struct what is.
+void learn_from_another(Looks& looks) {
+  constexpr Address fiber = 0x22000, another_sp = other_stack + stack_size + 0xf000;
+  looks.program.put_fiber(fiber, another_sp - 0xf000, "another");
+  looks.program.put(another_sp + 0x900, fiber);
+  CHECK(looks.look(another_sp) == unknown_value);
+}
 
 }  // namespace
 
@@ -65,10 +74,10 @@ TEST_CASE("tarantool: a fiber is the one that has the stack", "[unit]") {
   Program& program = looks.program;
   program.put_fiber(first, stack_at, "one");
   program.put_fiber(second, other_stack, "two");
-  const Address sp = stack_at + 0xf000, other_sp = other_stack + 0xe000;
   program.put(sp + 0x800, second);  // one that it has woken
   program.put(sp + 0x900, first);
   program.put(other_sp + 0x100, second);
+  learn_from_another(looks);
   CHECK(looks.look(sp) == unknown_value);  // which fiber has the stack was not known in the stop
   CHECK(looks.look(sp) == "one");
   CHECK(looks.look(sp + 0x40) == "one");
@@ -86,7 +95,7 @@ TEST_CASE("tarantool: a fiber is the one that has the stack", "[unit]") {
 TEST_CASE("tarantool: what is no fiber of the stack has no name", "[unit]") {
   Looks looks;
   Program& program = looks.program;
-  const Address sp = stack_at + 0xf000;
+  learn_from_another(looks);
   program.put_fiber(first, stack_at, "one");
   CHECK(looks.look(sp) == unknown_value);  // nothing on the stack leads to it
   program.put(sp + 0x900, first);
@@ -102,6 +111,28 @@ TEST_CASE("tarantool: what is no fiber of the stack has no name", "[unit]") {
   CHECK(looks.look(sp) == unknown_value);
   program.put_fiber(first, stack_at, "a\nb");
   CHECK(looks.look(sp) == unknown_value);
+}
+
+// The arena of all stacks, and a fiber of its own behind it in memory.
+TEST_CASE("tarantool: what looks like a fiber of every stack is none", "[unit]") {
+  constexpr Address arena = 0x23000;
+  Looks looks;
+  Program& program = looks.program;
+  program.put_fiber(arena, stack_at, "sched");
+  program.put(arena + 0x68, 2 * stack_size);
+  program.put(sp + 0x900, arena);
+  program.put(other_sp + 0x900, arena);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(looks.look(sp) == unknown_value);
+    CHECK(looks.look(other_sp) == unknown_value);
+  }
+  program.put_fiber(first, stack_at, "one");
+  program.put_fiber(second, other_stack, "two");
+  program.put(sp + 0x800, first);
+  program.put(other_sp + 0x800, second);
+  for (int i = 0; i < 3; ++i) (void)looks.look(sp), (void)looks.look(other_sp);
+  CHECK(looks.look(sp) == "one");
+  CHECK(looks.look(other_sp) == "two");
 }
 
 TEST_CASE("tarantool: another program has no fibers", "[unit]") {

@@ -116,6 +116,15 @@ TEST_CASE("LuaJIT: names of called values") {
   }
 }
 
+TEST_CASE("LuaJIT: a path has a bounded number of fields") {
+  for (const std::size_t fields : {ValuePath::most_keys, ValuePath::most_keys + 1}) {
+    Prototype made = function({{"UGET", {.a = 4, .d = 1}}});
+    for (std::size_t i = 0; i < fields; ++i) made.code.push_back(word({"TGETS", {.a = 4, .b = 4, .c = 3}}));
+    made.code.push_back(word({"CALL", {.a = 4}}));
+    CHECK(callee_path(made, last(made)).keys.size() == (fields == ValuePath::most_keys ? fields : 0));
+  }
+}
+
 TEST_CASE("LuaJIT: a method's object is where the pointer size says") {
   const std::initializer_list<Line> wide = {
       {"MOV", {.a = 6, .d = 2}}, {"TGETS", {.a = 4, .b = 2, .c = 1}}, {"CALL", {.a = 4}}};
