@@ -137,7 +137,8 @@ std::string StackReader::fiber_of(const Memory& live, Address anchor, std::size_
   const Mapping* const mapping = map_.space().find(anchor);
   if (!fibers_ || mapping == nullptr) return {};
   std::array<std::byte, most> bytes;
-  const std::span<std::byte> stack = std::span(bytes).first(std::min<std::size_t>({mapping->end - anchor, window, most}));
+  const std::span<std::byte> stack = std::span(bytes).first(
+      std::min<std::size_t>({mapping->end - anchor, window, most}));
   if (!live.read(anchor, stack)) return {};
   const TarantoolFibers::Stop as_stopped{anchor, stack, live, true};
   std::string name = fibers_->value(as_stopped, live);
