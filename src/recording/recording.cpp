@@ -7,7 +7,11 @@ namespace luaspy {
 Recording::Recording(const EventTables& tables, const ViewOptions& shape, bool keeps_order)
     : tables_(tables), built_(tables, shape, keeps_order) {}
 
-void Recording::write_raw(std::ostream& out) { raw_ = std::make_unique<RawWriter>(tables_, profile().about.unit, out); }
+// Whenever luaspy ends from now on, there is a recording.
+void Recording::write_raw(std::ostream& out) {
+  raw_ = std::make_unique<RawWriter>(tables_, profile().about.unit, out);
+  raw_->flush();
+}
 
 void Recording::add(ThreadId thread, const Tick& tick, const Sample& sample) {
   Loss loss = sample.loss;
