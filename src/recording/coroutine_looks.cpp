@@ -17,6 +17,8 @@ namespace {
 using Clock = system::Clock;
 
 constexpr std::chrono::milliseconds first_pause(50), between_searches(50);
+// A thread that runs is taken to be on the stack on which it was so long ago.
+constexpr std::chrono::milliseconds recent(50);
 // Places of one Lua in one look that are told apart, besides those of coroutines with a number; and places of requests.
 constexpr std::size_t most_groups = 500, most_groups_of_requests = 5000;
 
@@ -29,7 +31,6 @@ std::int64_t own_cpu_ns() {
 // A thread that sleeps says where its stack is. Of one that runs, the sampler saw it a moment ago.
 StacksInUse stacks_in_use(pid_t pid, const std::vector<std::pair<pid_t, Sampler::LastStop>>& stops) {
   constexpr std::size_t most_threads = 256;
-  constexpr std::chrono::milliseconds recent(50);
   const std::vector<pid_t> threads = system::numeric_entries(proc_path(pid, "task"));
   if (threads.size() > most_threads) return {};
   StacksInUse stacks{true, {}};
@@ -77,6 +78,7 @@ void CoroutineLooks::look(SampleSink& sink) {
   if (!lock) return;
   find();
   if (has_round_) add_round(sink);
+  if (Clock::now() < next_ - recent) return;  // no look will need it
   for (const auto& watched : watched_) {
     Session* const session = session_of(*watched);
     if (session == nullptr) continue;
@@ -129,26 +131,30 @@ void CoroutineLooks::run() {
   std::uniform_real_distribution<double> part(0.5, 1.5);
   constexpr int most_tries = 20;  // for a sample of a thread that runs
   int tries = 0;
+  std::int64_t took_ns = 0;
   std::unique_lock lock(mutex_);
   while (!ends_) {
     if (has_round_ || watched_.empty() || Clock::now() < next_) {
       wake_.wait_for(lock, std::chrono::milliseconds(10));
       continue;
     }
-    if (!find_stacks() && tries++ < most_tries) {
+    const std::int64_t before = own_cpu_ns();
+    const bool is_known = find_stacks();
+    if (!is_known && tries++ < most_tries) {
+      took_ns += own_cpu_ns() - before;
       wake_.wait_for(lock, std::chrono::milliseconds(10));
       continue;
     }
     tries = 0;
-    const std::int64_t before = own_cpu_ns();
     look_at_all();
-    const std::int64_t took_ns = own_cpu_ns() - before;
+    took_ns += own_cpu_ns() - before;
     spent_ns_ += took_ns;
     const auto affordable = std::chrono::nanoseconds(
         static_cast<std::int64_t>(static_cast<double>(took_ns) / most_cpu));
     const double pause_ns = part(random) *
                             static_cast<double>(std::max<std::chrono::nanoseconds>(pace_, affordable).count());
     next_ = Clock::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(pause_ns));
+    took_ns = 0;
   }
 }
 
