@@ -107,6 +107,9 @@ std::vector<bool> made_later(std::span<const AgedPlaces> sampled, std::span<cons
 }
 
 std::vector<Fate> fates_of(std::span<const SampledBlock> blocks, const AgeMarks& ages, const HeapAnalysis& heap) {
+  // Without the collector's colours, what is dead cannot be told from what lives.
+  if (!heap.lua().collector(heap.memory(), heap.global_state()).known)
+    return std::vector(blocks.size(), Fate::not_known);
   const Places places = places_of(blocks, ages, heap.reader());
   std::vector<AgedPlaces> sampled, marks;
   for (const SampledBlock& each : blocks) sampled.push_back({each.at_ns, {places.at(each.use.object)}});

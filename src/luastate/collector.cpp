@@ -41,7 +41,7 @@ std::optional<std::ptrdiff_t> place_in_cycle(std::string_view phase) {
 CollectorPhase phase_of(std::string_view name) {
   if (name == "GCSpause") return CollectorPhase::pause;
   if (name == "GCSpropagate") return CollectorPhase::marking;
-  if (name == "GCSenteratomic" || name == "GCSatomic") return CollectorPhase::atomic;
+  if (name == "GCSenteratomic" || name == "GCSatomic" || name == "GCSinsideatomic") return CollectorPhase::atomic;
   if (name == "GCSfinalize" || name == "GCScallfin") return CollectorPhase::finalizing;
   return CollectorPhase::sweeping;
 }

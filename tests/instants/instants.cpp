@@ -108,6 +108,7 @@ void judge(const HeapSnapshot& snapshot, const HeapSnapshot::State& state, const
   const ObjectGraph graph(*reader, {.bytes = snapshot.bytes, .found = {}, .all_found = {}, .read = {}});
   const CollectorState collector = state.lua->collector(*snapshot.memory, state.G);
   ++counts.phases[std::string(collector.phase)];
+  if (!collector.known) ++counts.failed, ++counts.what["the collector's phase is not known"];
   std::uint64_t sum = reader->other_bytes();
   for (Node node = 1; node < graph.nodes(); ++node) sum += graph.size(node);
   const double part = static_cast<double>(static_cast<std::int64_t>(sum) - collector.bytes) /

@@ -202,6 +202,43 @@ inline int push_phase(lua_State* L) {
   return 1;
 }
 
+// phases(): each number that this Lua gives to a phase has a name.
+inline int compare_phases(lua_State* L) {
+  struct Phase {
+    int number;
+    const char* name;
+  };
+#if LUA_VERSION_NUM == 501
+  const Phase phases[] = {{GCSpause, "GCSpause"},
+                          {GCSpropagate, "GCSpropagate"},
+                          {GCSsweepstring, "GCSsweepstring"},
+                          {GCSsweep, "GCSsweep"},
+                          {GCSfinalize, "GCSfinalize"}};
+#elif LUA_VERSION_NUM == 502
+  const Phase phases[] = {
+      {GCSpropagate, "GCSpropagate"},   {GCSatomic, "GCSatomic"}, {GCSsweepstring, "GCSsweepstring"},
+      {GCSsweepudata, "GCSsweepudata"}, {GCSsweep, "GCSsweep"},   {GCSpause, "GCSpause"}};
+#else
+#if LUA_VERSION_NUM == 503
+  const Phase other_atomic = {GCSpause + 1, "GCSinsideatomic"};  // lgc.c
+#else
+  const Phase other_atomic = {GCSenteratomic, "GCSenteratomic"};
+#endif
+  const Phase phases[] = {
+      {GCSpropagate, "GCSpropagate"}, {GCSatomic, "GCSatomic"},       other_atomic,
+      {GCSswpallgc, "GCSswpallgc"},   {GCSswpfinobj, "GCSswpfinobj"}, {GCSswptobefnz, "GCSswptobefnz"},
+      {GCSswpend, "GCSswpend"},       {GCScallfin, "GCScallfin"},     {GCSpause, "GCSpause"}};
+#endif
+  const auto phase_now = G(L)->gcstate;
+  for (const Phase& phase : phases) {
+    G(L)->gcstate = static_cast<lu_byte>(phase.number);
+    const CollectorState collector = PucLua(*row).collector(BlockMemory(), address_of(G(L)));
+    expect_at("phase", phase.name, collector.known ? std::string(collector.phase) : "not known", 0, 0);
+  }
+  G(L)->gcstate = phase_now;
+  return 0;
+}
+
 // A wrong field must be detected.
 inline int expect_noticed(lua_State* L) {
   const auto notice = [&](const char* field, const Layout& wrong) {
@@ -245,6 +282,7 @@ local function add(...) for i = 1, select("#", ...) do keep[#keep + 1] = (select
 local load = loadstring or load
 local yield, create, resume, wrap = coroutine.yield, coroutine.create, coroutine.resume, coroutine.wrap
 heap("a new state")
+phases()
 -- Tables: array and hash parts of all sizes, grown, shrunk, with holes.
 for n = 0, 70 do
   local list, map, both = {}, {}, { 1, 2, x = 3 }
@@ -364,6 +402,7 @@ inline bool run(const Layout& layout) {
   lua_register(L, "heap", compare_heap);
   lua_register(L, "noticed", expect_noticed);
   lua_register(L, "phase", push_phase);
+  lua_register(L, "phases", compare_phases);
   lua_register(L, "userdata", new_userdata);
   lua_pushinteger(L, LUA_VERSION_NUM);
   lua_setglobal(L, "VERSION");

@@ -11,8 +11,9 @@ namespace {
 constexpr std::string_view phases51[] = {"GCSpause", "GCSpropagate", "GCSsweepstring", "GCSsweep", "GCSfinalize"};
 constexpr std::string_view phases52[] = {"GCSpropagate",  "GCSatomic", "GCSsweepstring",
                                          "GCSsweepudata", "GCSsweep",  "GCSpause"};
-constexpr std::string_view phases53[] = {"GCSpropagate",  "GCSatomic", "GCSswpallgc", "GCSswpfinobj",
-                                         "GCSswptobefnz", "GCSswpend", "GCScallfin",  "GCSpause"};
+// The last one is lgc.c's own: in the atomic step itself.
+constexpr std::string_view phases53[] = {"GCSpropagate", "GCSatomic",  "GCSswpallgc", "GCSswpfinobj",   "GCSswptobefnz",
+                                         "GCSswpend",    "GCScallfin", "GCSpause",    "GCSinsideatomic"};
 constexpr std::string_view phases54[] = {"GCSpropagate",  "GCSenteratomic", "GCSatomic",  "GCSswpallgc", "GCSswpfinobj",
                                          "GCSswptobefnz", "GCSswpend",      "GCScallfin", "GCSpause"};
 
