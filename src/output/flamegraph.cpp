@@ -253,6 +253,20 @@ void write_heaps(const HeapTracks& heaps, std::ostream& out) {
   out << ']';
 }
 
+void write_marks(const std::vector<Mark>& marks, Tables& tables, std::ostream& out) {
+  if (marks.empty()) return;
+  std::string_view separator = ",\n\"marks\":{\"kinds\":[";
+  for (std::size_t kind = 0; kind < mark_kinds; ++kind)
+    out << std::exchange(separator, ",") << json_in_html(name(static_cast<Mark::Kind>(kind)));
+  separator = "],\"list\":[";
+  for (const Mark* const mark : in_order(marks)) {
+    const std::uint32_t title = tables.string(title_of(*mark)), detail = tables.string(detail_of(*mark));
+    out << std::exchange(separator, ",")
+        << fmt::format("{},{},{},{}", mark->at_ns / 1000, static_cast<int>(mark->kind), title, detail);
+  }
+  out << "]}";
+}
+
 // Of samples that are not there.
 void write_missing(const Profile& profile, std::ostream& out) {
   std::int64_t waiting = profile.waiting();
@@ -296,6 +310,7 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
   }
   out << ']';
   if (in_order) write_heaps(profile.heaps, out);
+  if (in_order) write_marks(profile.marks, tables, out);
   if (in_order) write_missing(profile, out);
   out << '}';
 }

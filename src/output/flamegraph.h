@@ -21,6 +21,9 @@
 //                 how much the least is below it and the most above it; 8 * collections up to here (at
 //                 least) + CollectorPhase. Left out: none
 //     phases      with heaps: the names by CollectorPhase
+//     marks       what LuaJIT's compiler decided, in the order of time: kinds, the names by Mark::Kind, and list: four
+//                 numbers each: µs since the recording began, kind, what it was, and details of it (strings by number).
+//                 Left out: none
 //     missing     in the order of time: at how many ticks threads slept, waited for a CPU, and were lost or left
 //                 out, without a sample. Left out: none
 //     charged     with pauses (Profile::charged): how many times the weights of runs count. Left out: once

@@ -13,6 +13,12 @@ std::string title_of(const Mark& mark) {
   return mark.file.empty() ? title : fmt::format("{} {}:{}", title, mark.file, mark.line);
 }
 
+std::string detail_of(const Mark& mark) {
+  const bool has_failed = mark.kind == Mark::Kind::abort || mark.kind == Mark::Kind::blacklisted;
+  if (!has_failed || mark.number == 0) return mark.text;
+  return fmt::format("{}{}failed attempts: {}", mark.text, mark.text.empty() ? "" : "; ", mark.number);
+}
+
 std::array<std::int64_t, mark_kinds> counts_of(const std::vector<Mark>& marks) {
   std::array<std::int64_t, mark_kinds> counts{};
   for (const Mark& mark : marks) ++counts[static_cast<std::size_t>(mark.kind)];

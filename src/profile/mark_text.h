@@ -11,6 +11,8 @@ namespace luaspy {
 
 // "abort a.lua:14", "flush", "trace 3 a.lua:14".
 std::string title_of(const Mark& mark);
+// What else is known of it: "NYI: bytecode UCLO; failed attempts: 2". "": nothing.
+std::string detail_of(const Mark& mark);
 std::array<std::int64_t, mark_kinds> counts_of(const std::vector<Mark>& marks);  // by Mark::Kind
 // "3 aborts, 1 place blacklisted, 2 flushes, 12 new traces"; "": there are no marks.
 std::string marks_text(const std::vector<Mark>& marks);

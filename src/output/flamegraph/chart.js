@@ -82,7 +82,7 @@ class Chart extends Graph {
   point(box, event) {
     if (box !== this.hover) this.hover = box, this.ask();
     this.canvas.style.cursor = box >= 0 ? "pointer" : "default";
-    const text = box < 0 && event ? this.heapHit(event) || this.gapHit(event) : "";
+    const text = box < 0 && event ? this.stripHit(event) || this.gapHit(event) : "";
     if (text) this.page.tellText(text, event);
     else this.page.tell(box >= 0 ? box : this.focus, box >= 0 ? event : null);
   }

@@ -18,7 +18,7 @@ function load(json) {
   const states = [...json.states, "asleep", "waiting for a CPU"];
   const sets = json.sets.map((set) => ({
     label: set.label, target: visible(set.target), facts: set.facts.map(([name, value]) => [visible(name), visible(value)]),
-    doubts: (set.doubts ?? []).map(visible), heaps: loadHeaps(set.heaps, set.phases), missing: set.missing ?? [0, 0, 0],
+    doubts: (set.doubts ?? []).map(visible), heaps: loadHeaps(set.heaps, set.phases), marks: loadMarks(set.marks, strings), missing: set.missing ?? [0, 0, 0],
     threads: set.threads.map((t) => ({charged: set.charged ?? 1, tid: t.tid, name: visible(t.name), process: visible(t.process), start: t.start, runs: Float64Array.from(t.runs)})),
   }));
   const unit = json.unit ?? "time", comparison = json.comparison ? {...json.comparison} : null;   // as in flamegraph.h, and whole, in the units of widths

@@ -95,6 +95,7 @@ class Graph {
     for (let row = first; row <= last; ++row) this.drawRow(row, row * rowHeight - top);
     for (const label of layout.labels) if (label.row >= first && label.row <= last) this.drawLabel(label.text, label.row * rowHeight - top);
     for (const {heap, row} of layout.heaps) if (row + heapRows > first && row <= last) drawHeap(this, heap, row * rowHeight - top);
+    if (layout.marks && layout.marks.row + markRows > first && layout.marks.row <= last) drawMarks(this, layout.marks.of, layout.marks.row * rowHeight - top);
     for (const box of new Set([this.hover, this.focus])) if (box >= 0) this.outline(box, top, box === this.focus);
     if (this.picked) this.drawPicked();
     if (layout.time) this.drawAxis();
@@ -202,9 +203,12 @@ class Graph {
     const spot = this.spot(event);
     return spot ? this.layout.at(spot.row, spot.at) : -1;
   }
-  // What is known of the heap at the pointer; "" if there is none.
-  heapHit(event) {
-    const spot = this.spot(event), strip = spot && this.layout.heaps.find(({row}) => row <= spot.row && spot.row < row + heapRows);
+  // What is known of the heap or of the compiler at the pointer; "" if there is no strip, or nothing in it.
+  stripHit(event) {
+    const spot = this.spot(event), {heaps, marks} = this.layout, isOn = ({row}, rows) => row <= spot.row && spot.row < row + rows;
+    if (!spot) return "";
+    if (marks && isOn(marks, markRows)) return markText(marks.of, spot.at, markReach / this.scale);
+    const strip = heaps.find((each) => isOn(each, heapRows));
     return strip ? heapText(strip.heap, spot.at) : "";
   }
 

@@ -14,12 +14,12 @@ function loadHeaps(heaps, phases) {
   });
 }
 
-// The last point that begins at or before the time; -1 if there is none.
-function heapPointAt(heap, time) {
-  let low = 0, high = heap.start.length;
+// The last of the ascending times that is not behind `time`; -1 if there is none.
+function lastAt(times, time) {
+  let low = 0, high = times.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (heap.start[middle] <= time) low = middle + 1;
+    if (times[middle] <= time) low = middle + 1;
     else high = middle;
   }
   return low - 1;
@@ -27,7 +27,7 @@ function heapPointAt(heap, time) {
 
 // Calls see(from, to, least, most) for what is known of the times from `from` to `to`: a heap keeps its size until the next point.
 function eachHeapPart(heap, from, to, see) {
-  for (let i = Math.max(0, heapPointAt(heap, from)); i < heap.start.length && heap.start[i] <= to; ++i) {
+  for (let i = Math.max(0, lastAt(heap.start, from)); i < heap.start.length && heap.start[i] <= to; ++i) {
     const next = i + 1 < heap.start.length ? heap.start[i + 1] : to;
     if (heap.end[i] >= from) see(Math.max(heap.start[i], from), Math.min(heap.end[i], to), heap.least[i], heap.most[i]);
     if (next >= from) see(Math.max(heap.end[i], from), Math.min(next, to), heap.last[i], heap.last[i]);
@@ -44,7 +44,7 @@ function heapRangeText(heap, range) { return range ? `${heap.name}: lowest ${byt
 
 // What is known of the heap at a time; "" before its first point.
 function heapText(heap, time) {
-  const i = heapPointAt(heap, time);
+  const i = lastAt(heap.start, time);
   if (i < 0) return "";
   const joined = time < heap.end[i], size = joined ? `${bytes(heap.least[i])} to ${bytes(heap.most[i])}` : bytes(heap.last[i]);
   return `${heap.name}: ${size} at ${duration(time)}; collector: ${heap.phase[i]}, at least ${count(heap.cycles[i])} cycle${heap.cycles[i] === 1 ? "" : "s"} by then`;

@@ -1,7 +1,7 @@
 # Joins the parts of the flame graph page to one file and converts it to C++: SOURCE is the folder
 # of the parts, OUTPUT the file to write. The page may run only this script and use only this style,
 # identified by their hashes (https://www.w3.org/TR/CSP3/, hash-source).
-set(scripts data views shape trees layout timelayout heaps heatmap colours graph chart words head table tip menu source page heap_data heap_classes heap_page input)
+set(scripts data views shape trees layout timelayout heaps marks heatmap colours graph chart words head table tip menu source page heap_data heap_classes heap_page input)
 
 function(hash_source text result)
   string(SHA256 rest "${text}")

@@ -13,6 +13,7 @@ class Layout {
     this.rows = [];                       // boxes by row
     this.labels = [];                     // {row, text}: rows without boxes
     this.heaps = [];                      // {row, heap}: strips without boxes, which begin in that row
+    this.marks = null;                    // {row, of}: such a strip
     this.begin = 0, this.extent = 0;      // the x of its left and its right end
   }
   add(row, x, width, frame, outer, item) {

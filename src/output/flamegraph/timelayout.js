@@ -1,4 +1,4 @@
-// The layout in the order of time: Lua's heaps, and below them the threads, one below the other.
+// The layout in the order of time: Lua's heaps, what LuaJIT's compiler decided, and below these the threads, one below the other.
 
 // A box continues as long as the same calls are seen without a break. With `column` (µs; 0: none), samples are summed in columns of that width, in each of
 // which boxes have the share of time that they were seen, always in the same order: the one with the highest total in `tree` first.
@@ -17,6 +17,11 @@ function layTime(data, shaped, tree, threads, {flip, range, column}) {
     for (; top < row + heapRows; ++top) layout.rows[top] = [];
     return {heap, row};
   });
+  const {marks} = data.sets[0];
+  if (marks.at.length > 0) {
+    layout.marks = {row: top, of: marks};
+    for (let row = 0; row < markRows; ++row) layout.rows[top++] = [];
+  }
   for (const index of threads) {
     const thread = data.sets[0].threads[index];
     let rows = 1;

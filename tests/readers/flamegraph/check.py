@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from browser import Failure, browse, run_check
-from pages import DOWN, ENTER, ESCAPE, HELPERS, RIGHT, ROW, RUN, SHIFT, STRIP, UP, Page, contains, equal, percent
+from pages import DOWN, ENTER, ESCAPE, HELPERS, MARKS, RIGHT, ROW, RUN, SHIFT, STRIP, UP, Page, contains, equal, percent
 
 
 def check_first_sight(page, pictures):
@@ -173,10 +173,11 @@ def check_views(page, pictures):
     depth = max(len(page.data.stacks[n]) for n in page.data.json["sets"][0]["threads"][0]["runs"][::RUN])
     left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
     heaps = STRIP * len(page.data.json["sets"][0]["heaps"])
-    page.pointer(left + width * 15 / 40, top + 22 + ROW * (heaps + depth + 2 + 2.5))
+    page.pointer(left + width * 15 / 40, top + 22 + ROW * (heaps + MARKS + depth + 2 + 2.5))
     equal("in the order of time", page.text("#detail"), "[epoll_wait]: 1 samples, 10 ms, from 10 ms")
     contains("tip", page.text("#tip"), "total116.7 %50.0 %10 ms")
     check_heaps(page, (left, top, width))
+    check_marks(page, (left, top + ROW * heaps, width), heaps)
     page.choose("thread", "1")
     page.keys("body", "1")
     page.open("#heat=true")
@@ -220,13 +221,32 @@ def check_heaps(page, place):
     equal("above the curve", colours[1], empty)
 
 
+def check_marks(page, place, rows):
+    """At 12.5, 21 and 31 ms of 40, below the heaps."""
+    left, top, width = place
+    for ms, text in ((12.5, "abort app/main.lua:12 at 12.5 ms: NYI: bytecode FNEW at app/main.lua:13; failed attempts: 10"),
+                     (21, 'blacklisted app/main.lua:12 at 21 ms: NYI: FastFunc "x"<script>; failed attempts: 11'),
+                     (31, "trace 3 app/main.lua:30 at 31 ms: from trace 1 exit 2, root 1, 230 bytes")):
+        page.pointer(left + width * ms / 40, top + 22 + ROW * 1.5)
+        equal(f"mark at {ms} ms", (page.text("#detail"), page.text("#tip")), (text, text))
+    page.pointer(left + width * 16 / 40, top + 22 + ROW * 1.5)
+    equal("where no mark is", page.script("return document.getElementById('tip').hidden"), True)
+    page.settle()
+    colours = [page.script("return colourAt(arguments[0], arguments[1])", width * ms / 40 + 1, 22 + ROW * (rows + 1.5)) for ms in (5, 12.5, 21, 31)]
+    equal("each kind has a colour of its own", len({tuple(colour) for colour in colours}), 4)
+
+
 def check_together(page):
     page.keys("body", "2")
     [heap] = page.data.json["sets"][0]["heaps"]
     left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
     page.pointer(left + width * 0.75, top + 22 + ROW * 1.5)
     equal("six heaps", page.text("#detail"), "Lua heap, 6 states together: 6.0 MiB at 4.50 s; collector: marking, at least 0 cycles by then")
+    page.pointer(left + width * 0.75, top + 22 + ROW * (STRIP + 1.5))
+    contains("two marks", page.text("#detail"), " at 4.50 s: loop; 1 more within ")
     page.pointer(left + width * 0.25, top + 22 + ROW * (STRIP + 1.5))
+    contains("one mark", page.text("#detail"), "trace 7 heaps.lua:3 at 1.50 s: loop")
+    page.pointer(left + width * 0.25, top + 22 + ROW * (STRIP + MARKS + 1.5))
     contains("the thread below it", page.text("#detail"), "main chunk (heaps.lua): 600 samples")
 
 

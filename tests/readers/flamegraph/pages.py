@@ -12,6 +12,7 @@ from browser import Failure
 ROW = 20     # pixels, as in graph.js
 RUN = 5      # numbers of a run
 STRIP = 3    # rows of a heap, as in heaps.js
+MARKS = 2    # rows of what the compiler decided, as in marks.js
 
 ENTER, ESCAPE, UP, DOWN, RIGHT, HOME, SHIFT = "\ue007", "\ue00c", "\ue013", "\ue015", "\ue014", "\ue011", "\ue008"
 # Prepended to every script: the colour of the picture at a place, read from a copy, because

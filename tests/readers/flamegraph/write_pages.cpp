@@ -135,7 +135,8 @@ Profile labelled() {
   return std::move(writing.profile);
 }
 
-// 6 s, and six Lua heaps of 1 MiB each, from the first samples on.
+// 6 s, six Lua heaps of 1 MiB each, from the first samples on, and three decisions of LuaJIT's compiler, two of them at
+// one moment.
 Profile heaps() {
   Writing writing("heaps.lua");
   writing.add({lua("main chunk", "heaps.lua", 0)}, 600);
@@ -143,6 +144,9 @@ Profile heaps() {
     writing.profile.heaps.add_state({1, 0x1000 * (state + 1)});
     writing.profile.heaps.add((state + 1) * 10'000'000, {state, 1 << 20, CollectorPhase::marking, false});
   }
+  writing.profile.marks = {{Mark::Kind::trace, 1'500'000'000, 1, "heaps.lua", 3, 7, "loop"},
+                           {Mark::Kind::flush, 4'500'000'000, 1, "", 0, 0, ""},
+                           {Mark::Kind::trace, 4'500'001'000, 1, "heaps.lua", 3, 1, "loop"}};
   return std::move(writing.profile);
 }
 
