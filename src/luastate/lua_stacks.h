@@ -33,7 +33,7 @@ class LuaStacks {
   virtual Address first_argument(const Memory& memory, const LuaCall& caller, int called_register,
                                  const LuaCall& call) const = 0;
   // What a C function has on its part of the stack: walk.calls[index].
-  virtual Slots c_arguments(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const = 0;
+  virtual Slots c_slots(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const = 0;
 
  protected:
   ~LuaStacks() = default;

@@ -33,7 +33,7 @@ CallVariables VariableReader::variables(std::size_t index, Address pc) {
   const LuaCall& call = walk_.calls[index];
   if (!call.is_lua()) {
     result.not_known = walk_.relocated ? "the stack is being moved" : std::string_view();
-    if (result.not_known.empty()) add_slots(Variable::Kind::argument, "(C argument)", c_arguments(index), result);
+    if (result.not_known.empty()) add_slots(Variable::Kind::temporary, "(C temporary)", c_slots(index), result);
     return result;
   }
   const Prototype* const prototype = names_.prototype(lua_, call);
@@ -108,12 +108,12 @@ void VariableReader::add_slots(Variable::Kind kind, std::string_view name, Slots
   }
 }
 
-Slots VariableReader::c_arguments(std::size_t index) const {
+Slots VariableReader::c_slots(std::size_t index) const {
   const bool innermost = index == 0;
   if (walk_.calls[index].func == 0 || (innermost && walk_.innermost_dropped != 0) ||
       (!innermost && walk_.left_out != 0 && index == walk_.cut_at))
     return {};
-  return lua_.c_arguments(memory_, L_, walk_, index);
+  return lua_.c_slots(memory_, L_, walk_, index);
 }
 
 void VariableReader::add_upvalues(const LuaCall& call, const Prototype* prototype, CallVariables& result) {

@@ -23,8 +23,11 @@ struct Variable {
   enum class Kind : std::uint8_t {
     parameter,
     local,
-    vararg,    // (vararg) 1, …
-    argument,  // (C argument) 1, …: everything on a C function's part of the stack
+    vararg,  // (vararg) 1, …
+    // (C temporary) 1, …, as debug.getlocal of 5.4 names them: everything on a C function's part of the stack. The
+    // first are its arguments, unless it has moved them, as pcall does; Lua does not know how many it was given.
+    temporary,
+    argument,  // (C argument) 1, …: what its caller's instruction has passed to it
     upvalue,
   };
   Kind kind = Kind::local;
@@ -33,7 +36,7 @@ struct Variable {
 };
 
 constexpr std::string_view name(Variable::Kind kind) {
-  constexpr std::string_view names[] = {"parameter", "local", "vararg", "argument", "upvalue"};
+  constexpr std::string_view names[] = {"parameter", "local", "vararg", "temporary", "argument", "upvalue"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -70,7 +73,7 @@ class VariableReader {
   CallVariables yielded();
 
  private:
-  Slots c_arguments(std::size_t index) const;
+  Slots c_slots(std::size_t index) const;
   void add_locals(const LuaCall& call, const Prototype* prototype, int pc, CallVariables& result);
   void add_slots(Variable::Kind kind, std::string_view name, Slots slots, CallVariables& result);
   void add_upvalues(const LuaCall& call, const Prototype* prototype, CallVariables& result);

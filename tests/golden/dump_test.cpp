@@ -43,7 +43,7 @@ ThreadLook waiting(int tid) {
                                                {Variable::Kind::vararg, "(vararg) 1", "nil"},
                                                {Variable::Kind::upvalue, "_ENV", "<globals>"}},
                                               {}};
-  thread.details[3].variables = CallVariables{{{Variable::Kind::argument, "(C argument) 1", "\"x\""}}, {}};
+  thread.details[3].variables = CallVariables{{{Variable::Kind::temporary, "(C temporary) 1", "\"x\""}}, {}};
   thread.details[1].variables = CallVariables{{}, "it is in machine code"};
   Wait wait;
   wait.system_call = "futex";

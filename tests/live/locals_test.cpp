@@ -98,7 +98,7 @@ bool is_fit(const std::string& text) {
 // The line that the script would print: it cannot distinguish parameters from locals.
 std::string line_of(const Variable& variable) {
   CHECK(is_fit(variable.name + variable.value));
-  static constexpr std::array kinds = {"local", "local", "vararg", "argument", "upvalue"};
+  static constexpr std::array kinds = {"local", "local", "vararg", "temporary", "argument", "upvalue"};
   std::string value = variable.value;
   if (const std::size_t type = value.find(" (ctype"); type != std::string::npos) value.resize(type);
   return fmt::format("{}\t{}\t{}", kinds[static_cast<std::size_t>(variable.kind)], variable.name, value);

@@ -377,7 +377,7 @@ Address LuajitLua::first_argument(const Memory&, const LuaCall&, int, const LuaC
 
 // lj_debug.c, debug_localname: they end at L->top, or where the next function begins. Fast
 // functions in assembler do not set L->top.
-Slots LuajitLua::c_arguments(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const {
+Slots LuajitLua::c_slots(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const {
   constexpr std::uint8_t ffid_c = 1;  // lj_obj.h, FF_C
   const LuaCall& call = walk.calls[index];
   const bool innermost = index == 0;

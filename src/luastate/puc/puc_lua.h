@@ -65,7 +65,7 @@ class PucLua : public Lua {
   Slots varargs(const Memory& memory, const LuaCall& call, std::uint64_t parameters) const override;
   Address first_argument(const Memory& memory, const LuaCall& caller, int called_register,
                          const LuaCall& call) const override;
-  Slots c_arguments(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const override;
+  Slots c_slots(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const override;
   Address upvalue_slot(const Memory& memory, Address closure, std::size_t index) const override;
   Address c_upvalue_slot(Address closure, std::size_t index) const override;
 

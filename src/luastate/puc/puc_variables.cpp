@@ -46,7 +46,7 @@ Address PucLua::first_argument(const Memory& memory, const LuaCall& caller, int 
 
 // ldebug.c, luaG_findlocal: a C function's part of the stack ends at L->top, or where the next
 // function begins.
-Slots PucLua::c_arguments(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const {
+Slots PucLua::c_slots(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const {
   const std::uint64_t slot = slot_size();
   const Address first = walk.calls[index].func + slot;
   const Address end = index == 0 ? memory.get<Address>(L + layout_.L_top).value_or(0)

@@ -96,7 +96,7 @@ local function tell(level, name)
   while true do
     local n, v = get(i)
     if info.what == "C" and n then
-      write("argument\t(C argument) ", i, "\t", show(v), "\n")
+      write("temporary\t(C temporary) ", i, "\t", show(v), "\n")
     else
       if not n or find(n, "^%(%*?temporary") then break end
       write("local\t", n, "\t", show(v), "\n")
