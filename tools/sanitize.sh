@@ -7,11 +7,13 @@
 set -eu
 cd "$(dirname "$0")/.."
 preset=asan
+targets='luaspy lone_headers unit replay golden fuzz'
 tests='unit|replay|golden|fuzz_corpora|raw_format|live_(commands|coroutines|doctor|dump|family|locals|ps|record|report)'
 # In one of these, luaspy may not use ptrace, by which LeakSanitizer looks at it.
 tests_without_leaks=live_alloc_command
 if [ "${1:-}" = --threads ]; then
   preset=tsan
+  targets='luaspy unit'
   tests='unit|live_(commands|family|record|top)'
   shift
 fi
@@ -19,7 +21,8 @@ fi
 # shellcheck disable=SC2086 # a list of words
 install_packages $build_packages $test_packages libclang-rt-14-dev
 cmake --preset $preset -DLUASPY_ALONE=ON "-DLUASPY_TARGETS=$(pwd)/build/dev/targets" "-DLUASPY_LIVE=$(pwd)/build/dev/tests/live"
-cmake --build --preset $preset --target luaspy lone_headers unit replay golden fuzz
+# shellcheck disable=SC2086
+cmake --build --preset $preset --target $targets
 export UBSAN_OPTIONS=print_stacktrace=1 "TSAN_OPTIONS=suppressions=$(pwd)/tools/tsan-suppressions.txt"
 run() { ctest --test-dir build/$preset --output-on-failure -j 5 -FS targets "$@"; }
 if [ $# -gt 0 ]; then
