@@ -38,7 +38,7 @@ CallVariables VariableReader::variables(std::size_t index, Address pc) {
   }
   const Prototype* const prototype = names_.prototype(lua_, call);
   result.not_known = prototype == nullptr ? "the function is not readable" : why_no_locals(lua_, walk_, call, pc);
-  if (result.not_known.empty()) add_locals(call, prototype, call.index_of(pc), result);
+  if (prototype != nullptr && result.not_known.empty()) add_locals(call, *prototype, call.index_of(pc), result);
   add_upvalues(call, prototype, result);
   return result;
 }
@@ -76,16 +76,16 @@ bool VariableReader::add(Variable::Kind kind, std::string name, Address slot, Ca
 }
 
 // Bytecode without debug information still has the number of parameters.
-void VariableReader::add_locals(const LuaCall& call, const Prototype* prototype, int pc, CallVariables& result) {
+void VariableReader::add_locals(const LuaCall& call, const Prototype& prototype, int pc, CallVariables& result) {
   const Address base = lua_.first_local(memory_, call);
   if (base == 0) {
     result.not_known = "being called";
     return;
   }
   const auto slot = [&](int number) { return base + static_cast<std::uint64_t>(number) * lua_.slot_size(); };
-  const int parameters = prototype->parameters;
+  const int parameters = prototype.parameters;
   bool has_room = true;
-  int number = visit_locals(*prototype, pc, [&](const LocalVariable& local, int its) {
+  int number = visit_locals(prototype, pc, [&](const LocalVariable& local, int its) {
     return has_room = add(its < parameters ? Variable::Kind::parameter : Variable::Kind::local, printable(local.name),
                           slot(its), result);
   });

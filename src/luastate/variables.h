@@ -74,7 +74,7 @@ class VariableReader {
 
  private:
   Slots c_slots(std::size_t index) const;
-  void add_locals(const LuaCall& call, const Prototype* prototype, int pc, CallVariables& result);
+  void add_locals(const LuaCall& call, const Prototype& prototype, int pc, CallVariables& result);
   void add_slots(Variable::Kind kind, std::string_view name, Slots slots, CallVariables& result);
   void add_upvalues(const LuaCall& call, const Prototype* prototype, CallVariables& result);
   bool add(Variable::Kind kind, std::string name, Address slot, CallVariables& result);
