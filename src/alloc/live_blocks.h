@@ -58,7 +58,8 @@ std::vector<bool> made_later(std::span<const AgedPlaces> sampled, std::span<cons
 enum class Fate : std::uint8_t {
   in_use,
   gone,
-  not_known,  // its object was not found, or is of a type whose ages the list does not tell
+  // Its object was not found, or is of a type whose ages the list does not tell; or the collector's state is not known.
+  not_known,
 };
 
 // `blocks`, `ages`: of the Lua that `heap` is of, in the order of time. The result has the order of

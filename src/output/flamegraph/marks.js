@@ -1,6 +1,6 @@
 // What LuaJIT's compiler decided, in the order of time: a strip of marks, between Lua's heaps and the threads.
 
-const markRows = 2, markWidth = 4, markReach = 4;   // rows of the strip: what there is, and when; numbers of a mark (flamegraph.h); how near is pointed at (pixels)
+const markRows = 2, markWidth = 4, markReach = 4;   // rows of the strip: what there is, and when; numbers of a mark (flamegraph.h); how near the pointer has to be (pixels)
 const markColours = ["#e07b1a", "#c2340c", "#8d6fd1", "#1d9c74"], markRanks = [1, 3, 2, 0];   // by Mark::Kind; of those in one pixel, the highest is shown
 
 function loadMarks(marks, strings) {
