@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fails if a file is not formatted according to .clang-format, or if clang-tidy has a finding (.clang-tidy lists its checks). To
-# format the files: tools/lint.sh --fix. Needs Debian or Ubuntu; root, or a user with sudo.
+# Fails if a file is not formatted according to .clang-format, if one does not compile alone, or if clang-tidy has a finding (.clang-tidy
+# lists its checks). To format the files: tools/lint.sh --fix. Needs Debian or Ubuntu; root, or a user with sudo.
 set -eu
 cd "$(dirname "$0")/.."
 . tools/packages.sh
@@ -12,6 +12,11 @@ if [ "${1:-}" = --fix ]; then
   exit
 fi
 sources | xargs clang-format --dry-run -Werror
+cmake --preset clang -B build/alone -DLUASPY_ALONE=ON -DLUASPY_TESTS=OFF >/dev/null
+cmake --build build/alone --target alone >build/alone/messages || {
+  cat build/alone/messages >&2
+  exit 1
+}
 # Unity build, as in the tests' build: headers are read, and checked, once for many files.
 cmake --preset clang -B build/lint -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20 -DLUASPY_TESTS=OFF >/dev/null
 cmake --build build/lint --target src/output/flamegraph_page.cpp >build/lint/messages || {

@@ -14,7 +14,7 @@ if [ "${1:-}" = --all ]; then
 fi
 # shellcheck disable=SC2086 # a list of words
 install_packages $build_packages $test_packages
-# A unity build takes half the time; tools/sanitize.sh compiles the files one by one.
+# A unity build takes half the time; tools/lint.sh checks the files one by one.
 cmake --preset dev -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20 -DLUASPY_ALL_LUAS=$all
 # Downloads run while the compilers work. If one fails, the test tries it again and reports the
 # error.

@@ -39,19 +39,19 @@ bool is_control(std::string_view sequence) {
   return sequence.size() == 2 && first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
 }
 
-// Removes the first character from `text` and returns it, made printable.
-std::string consume_printable(std::string_view& text) {
+// Removes the first character from `text` and adds it to `result`, made printable. A text may be all of a file.
+void move_printable(std::string_view& text, std::string& result) {
+  constexpr std::string_view digits = "0123456789abcdef";
   const std::size_t length = sequence_length(text), taken = std::max<std::size_t>(length, 1);
-  std::string result;
   if (const char32_t code = code_of(text.substr(0, length)); is_invisible(code)) {
-    result = fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
+    result += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
   } else if (length != 0 && !is_control(text.substr(0, length))) {
-    result = text.substr(0, length);
+    result += text.substr(0, length);
   } else {
-    for (std::size_t i = 0; i < taken; ++i) result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
+    for (const char c : text.substr(0, taken))
+      result += {'\\', 'x', digits[static_cast<unsigned char>(c) >> 4], digits[static_cast<unsigned char>(c) & 0xf]};
   }
   text.remove_prefix(taken);
-  return result;
 }
 
 // How many bytes at the end of `text` begin a UTF-8 sequence without completing it; 0 if none do.
@@ -81,7 +81,7 @@ std::string printable(std::string_view text, std::size_t limit) {
   }
   std::string result;
   result.reserve(text.size());
-  while (!text.empty()) result += consume_printable(text);
+  while (!text.empty()) move_printable(text, result);
   if (is_cut) result += "...";
   return result;
 }
@@ -94,7 +94,7 @@ std::string quoted(std::string_view text, std::uint64_t whole) {
     constexpr std::string_view plain = "\"\\\n\r\t", escaped = "\"\\nrt";
     const std::size_t special = plain.find(text[0]);
     if (special != std::string_view::npos) result += {'\\', escaped[special]}, text.remove_prefix(1);
-    else result += consume_printable(text);
+    else move_printable(text, result);
   }
   result += '"';
   if (is_cut) result += fmt::format("…({} bytes)", whole);

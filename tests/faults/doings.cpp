@@ -33,9 +33,6 @@ Words way(const Campaign& campaign, const std::string& pid, double seconds) {
   }
 }
 
-// luaspy may be refused for a while, or see nothing: only statuses of docs/exit-codes.md are right.
-bool is_answer(int status) { return status == 0 || (status >= 3 && status <= 11 && status != 8); }
-
 // `user`: the user who runs luaspy in every other round; 0: the one who runs the campaign.
 void profile_while(Campaign& campaign, const std::string& mode, uid_t user = 0) {
   constexpr double longest_s = 0.2;

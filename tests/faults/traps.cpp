@@ -18,8 +18,6 @@ Words alloc(const std::string& pid, double seconds) {
           "-o",    "profile",    "--pid", pid};
 }
 
-bool is_answer(int status) { return status == 0 || (status >= 3 && status <= 11 && status != 8); }
-
 // How many samples its summary has: 0 if there is no summary.
 int samples_in(const std::string& errors) {
   const std::size_t end = errors.find(" samples: by chance");

@@ -7,7 +7,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::finding_test {
 namespace {
 
 struct Recorded {
@@ -178,7 +178,7 @@ TEST_CASE("Lua is called without protection", "[finding]") {
   INFO(recorded.summary << recorded.text);
   std::int64_t right = 0;
   for (const Words& stack : way.stacks) {
-    const std::int64_t count = live::count(recorded, stack);
+    const std::int64_t count = finding_test::count(recorded, stack);
     CHECK(static_cast<double>(count) >
           0.5 / static_cast<double>(way.stacks.size()) * static_cast<double>(recorded.all));
     right += count;
@@ -254,4 +254,4 @@ TEST_CASE("programs without a Lua are not listed", "[finding]") {
   }
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::finding_test

@@ -14,7 +14,7 @@
 #include "support/harness.h"
 #include "support/skip.h"
 
-namespace luaspy::live {
+namespace luaspy::live::heap_room_test {
 namespace {
 
 constexpr const char* spinning = R"(
@@ -159,4 +159,4 @@ TEST_CASE("the limit of a control group counts", "[heap_room]") {
   CHECK(stops_of(running.pid()) > stops);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::heap_room_test

@@ -16,7 +16,7 @@
 #include "support/harness.h"
 #include "support/skip.h"
 
-namespace luaspy::live {
+namespace luaspy::live::places_test {
 namespace {
 
 const bool root = ::geteuid() == 0;
@@ -460,4 +460,4 @@ TEST_CASE("luaspy opens no connection, harms no process and writes no file but t
   CHECK((status.st_mode & (S_ISUID | S_ISGID)) == 0);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::places_test

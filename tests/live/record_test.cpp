@@ -14,7 +14,7 @@
 #include "input/raw_reader.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::record_test {
 namespace {
 
 const char* const script =
@@ -266,4 +266,4 @@ TEST_CASE("a terminal sees how far the recording is", "[record]") {
   CHECK(finished.out.find("written: ") != std::string::npos);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::record_test

@@ -17,7 +17,7 @@
 #include "live/server.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::requests_test {
 namespace {
 
 // Redis has no os.clock(): there, the unit is a number of turns.
@@ -372,4 +372,4 @@ TEST_CASE("--slower that leaves nothing says so", "[live][labels]") {
   CHECK(none.err.find("--slower leaves none") != std::string::npos);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::requests_test

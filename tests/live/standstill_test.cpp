@@ -34,7 +34,8 @@ TEST_CASE("nothing moves in a standstill", "[family]") {
     const bool undisturbed = standstill.undisturbed();
     CHECK((!moved || !undisturbed));
     whole += undisturbed;
-    CHECK(standstill.resume().count() > 0);
+    // One that was not stopped in time has been given up, and all run already.
+    CHECK((standstill.resume().count() > 0 || !undisturbed));
     program.await("it counts on", [&] { return counts() != before; });
     CHECK(before != last);
     last = before;

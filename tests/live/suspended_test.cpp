@@ -10,7 +10,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::suspended_test {
 namespace {
 
 struct Waits {
@@ -164,4 +164,4 @@ TEST_CASE("suspended coroutines are told as a table, and a recording without the
   }
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::suspended_test

@@ -1,11 +1,11 @@
 // Compares the symbol of an address as luaspy and dwfl_module_addrinfo (elfutils) choose it, at
 // every place of real programs and libraries where it may change: where a symbol begins or ends,
 // and a byte before and after.
-//   compare_symbols FILE|DIRECTORY…      directories are searched recursively; other files than ELF
-//                                        files are skipped
-// A file with more than some thousand such places is compared at that many, evenly spread. Prints
-// the number of files, addresses and symbols, how many differ, and the time per address of each.
-// Exit code 1 if any differs.
+//   compare_symbols WORK FILE|DIRECTORY…      directories are searched recursively; other files than ELF
+//                                             files are skipped
+// libdwfl examines all symbols of a file for each address. Of a file where it would examine more than WORK, so many of the
+// places are compared that it does not, evenly spread: with 3e8 some thousand of each. Prints the number of files, addresses and
+// symbols, how many differ, and the time per address of each. Exit code 1 if any differs.
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
@@ -78,9 +78,8 @@ std::string text(const std::optional<Symbol>& symbol) {
   return symbol ? fmt::format("{} at {:#x}", symbol->name, symbol->start) : "none";
 }
 
-void compare(const std::string& path, Counts& counts) {
+void compare(const std::string& path, double most_work, Counts& counts) {
   constexpr Address bias = 0x5555'5000'0000;
-  constexpr double most_work = 3e8;  // symbols that libdwfl examines
   constexpr std::size_t most_told = 20;
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
@@ -115,11 +114,13 @@ void compare(const std::string& path, Counts& counts) {
 
 int main(int argc, char** argv) {
   luaspy::Counts counts;
-  for (int i = 1; i < argc; ++i) {
-    if (!std::filesystem::is_directory(argv[i])) luaspy::compare(argv[i], counts);
+  if (argc < 3) return 2;
+  const double most_work = std::stod(argv[1]);
+  for (int i = 2; i < argc; ++i) {
+    if (!std::filesystem::is_directory(argv[i])) luaspy::compare(argv[i], most_work, counts);
     else
       for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[i])) {
-        if (entry.is_regular_file() && !entry.is_symlink()) luaspy::compare(entry.path(), counts);
+        if (entry.is_regular_file() && !entry.is_symlink()) luaspy::compare(entry.path(), most_work, counts);
       }
   }
   const auto each = [&](luaspy::Clock::duration time) {

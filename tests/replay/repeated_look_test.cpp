@@ -10,7 +10,7 @@
 #include "support/count_allocations.h"
 #include "support/load_stop.h"
 
-namespace luaspy::replay {
+namespace luaspy::replay::repeated_look_test {
 namespace {
 
 // A saved stop whose functions may get other names.
@@ -150,4 +150,4 @@ TEST_CASE("what is known of frames is forgotten with their table and with the na
   }
 }
 
-}  // namespace luaspy::replay
+}  // namespace luaspy::replay::repeated_look_test

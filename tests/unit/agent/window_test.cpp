@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::window_test {
 namespace {
 
 ThreadInfo thread_of(int pid, int tid, std::uint64_t program, const std::string& command) {
@@ -59,4 +59,4 @@ TEST_CASE("what a window has stays right when threads and stacks get other numbe
   CHECK((all[1].command == "cache" && all[1].profile->samples() == 1));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::window_test

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-namespace luaspy {
+namespace luaspy::burst_pace_test {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
@@ -86,4 +86,4 @@ TEST_CASE("bursts that begin when a thread wakes are spread over what it does th
   for (int i = 0; i < bursts; ++i) CHECK(static_cast<double>(pace.draw(1e9)) <= 6 * pace.calls());
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::burst_pace_test

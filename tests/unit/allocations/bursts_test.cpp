@@ -10,7 +10,7 @@
 
 #include "support/fake_allocating.h"
 
-namespace luaspy {
+namespace luaspy::bursts_test {
 namespace {
 
 using fake::AllocatingProgram;
@@ -238,4 +238,4 @@ TEST_CASE("bursts of a real pace come to the end of a round before whose begin t
   CHECK(100 * at_end / all == Approx(100.0 * (round - last) / round).margin(0.8));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::bursts_test

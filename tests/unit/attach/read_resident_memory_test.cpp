@@ -4,7 +4,7 @@
 
 #include "attach/smaps.h"
 
-namespace luaspy {
+namespace luaspy::read_resident_memory_test {
 namespace {
 
 constexpr std::uint64_t present = std::uint64_t{1} << 63, swapped = std::uint64_t{1} << 62,
@@ -92,4 +92,4 @@ TEST_CASE("there are never more pages than smaps counts") {
         std::vector<AddressRange>{{0x10000, 0x12000}});
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::read_resident_memory_test

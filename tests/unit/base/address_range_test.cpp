@@ -5,7 +5,7 @@
 
 #include "support/dice.h"
 
-namespace luaspy {
+namespace luaspy::address_range_test {
 namespace {
 
 constexpr std::size_t space = 64;
@@ -63,4 +63,4 @@ TEST_CASE("lists of ranges are joined, cut and compared like sets of addresses")
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::address_range_test

@@ -5,7 +5,7 @@
 
 #include "support/dice.h"
 
-namespace luaspy {
+namespace luaspy::forward_reader_test {
 namespace {
 
 // Each byte says where it is. One page cannot be read, and the memory ends within another one.
@@ -49,4 +49,4 @@ TEST_CASE("a forward reader reads ahead only where it reads everything") {
   CHECK(memory.asked == std::vector<std::size_t>(4, 4096));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::forward_reader_test

@@ -13,7 +13,7 @@
 #include "luastate/luajit/luajit_lua.h"
 #include "unit/heap/heap_image.h"
 
-namespace luaspy {
+namespace luaspy::resident_test {
 namespace {
 
 constexpr Address stack = 0x7f10'0000'0000, stack_size = 0x10000, descriptor = stack + stack_size - 0x940;
@@ -168,4 +168,4 @@ TEST_CASE("parts add up whatever is in memory") {
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::resident_test

@@ -14,7 +14,7 @@
 #include "output/gzip.h"
 #include "support/dice.h"
 
-namespace luaspy {
+namespace luaspy::heap_file_test {
 namespace {
 
 constexpr std::size_t first_line = 14;  // "luaspy heap 1\n"
@@ -133,4 +133,4 @@ TEST_CASE("a .luaheap file that lies is refused, and takes no memory", "[heap_fi
   CHECK(file.error("luaspy heap 1\n" + std::string(1 << 20, ' ')).find("ends early") != std::string::npos);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::heap_file_test

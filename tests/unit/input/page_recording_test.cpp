@@ -15,7 +15,7 @@
 #include "support/raw_file.h"
 #include "support/sample_profile.h"
 
-namespace luaspy {
+namespace luaspy::page_recording_test {
 namespace {
 
 std::string page_with(std::string_view recording) {
@@ -143,4 +143,4 @@ TEST_CASE("pages without a recording, and damaged ones", "[unit]") {
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::page_recording_test

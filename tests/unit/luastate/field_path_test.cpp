@@ -7,7 +7,7 @@
 
 #include "image54.h"
 
-namespace luaspy {
+namespace luaspy::field_path_test {
 namespace {
 
 // Like a stop: what is read while it is open can be read afterwards, and nothing else.
@@ -175,4 +175,4 @@ TEST_CASE("of a large table one node is read, once it is known where the key is"
   CHECK(looks.look(grown) == "/a");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::field_path_test

@@ -7,7 +7,7 @@
 
 #include "luastate/puc/puc_lua.h"
 
-namespace luaspy {
+namespace luaspy::identity_test {
 namespace {
 
 constexpr Address G = 0x10000;
@@ -59,4 +59,4 @@ TEST_CASE("a Lua is another one if its userdata, its seed or its registry is", "
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::identity_test

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-namespace luaspy {
+namespace luaspy::state_places_test {
 namespace {
 
 constexpr Address first_state = 0x5000'0000, second_state = 0x5000'1000, cfa = 0x7fff'0000'1000;
@@ -61,4 +61,4 @@ TEST_CASE("before a place is certain, any place may tell the state", "[state_pla
   CHECK(owner.another == 0);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::state_places_test

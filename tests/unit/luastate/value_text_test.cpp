@@ -14,8 +14,7 @@
 #include "luastate/puc/puc_lua.h"
 #include "luastate/variables.h"
 
-using namespace luaspy;
-
+namespace luaspy::value_text_test {
 namespace {
 
 // Every address can be read. Most words are pointers to other addresses in it, or possible tags of
@@ -243,3 +242,5 @@ TEST_CASE("numbers are written as each Lua writes them", "[unit]") {
   CHECK(text("5.5.0-5.5.1", 1.0 / 3) == "0.33333333333333331");
   CHECK(text("5.5.0-5.5.1", 1e300 * 1e10) == "inf");
 }
+
+}  // namespace luaspy::value_text_test

@@ -18,7 +18,7 @@
 
 #include "support/sample_profile.h"
 
-namespace luaspy {
+namespace luaspy::output_file_test {
 namespace {
 
 class Scratch {
@@ -246,4 +246,4 @@ TEST_CASE("a name is that of the program, whatever is in it", "[unit]") {
   CHECK(default_stem("", 7) == "luaspy-7");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::output_file_test

@@ -18,7 +18,7 @@
 #include "support/dice.h"
 #include "support/raw_file.h"
 
-namespace luaspy {
+namespace luaspy::raw_test {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
@@ -598,4 +598,4 @@ TEST_CASE("an hour at 1 kHz stays small", "[unit][figures]") {
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::raw_test

@@ -9,7 +9,7 @@
 #include "profile/function_table.h"
 #include "support/framed.h"
 
-namespace luaspy {
+namespace luaspy::profile_test {
 namespace {
 
 Stack stack_of(int depth, int last) {
@@ -411,4 +411,4 @@ TEST_CASE("threads that were only seen asleep are left out beside others", "[uni
   CHECK((counted.samples() == 1 && counted.samples_in(VmState::none) == 0 && counted.idle() == 7));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::profile_test

@@ -5,7 +5,7 @@
 #include "profile/suspended_profile.h"
 #include "profile/suspended_tracks.h"
 
-namespace luaspy {
+namespace luaspy::suspended_test {
 namespace {
 
 constexpr std::int64_t s = 1'000'000'000;
@@ -119,4 +119,4 @@ TEST_CASE("a slow request has the waits of its coroutines, as far as they were s
   CHECK(profile.tracks.size() == 1);  // of the other coroutine
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::suspended_test

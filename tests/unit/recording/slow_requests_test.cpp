@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace luaspy {
+namespace luaspy::slow_requests_test {
 namespace {
 
 constexpr std::int64_t wall_ms = 1'700'000'000'000, ms = 1'000'000;
@@ -153,4 +153,4 @@ TEST_CASE("--slower holds a bounded number of samples", "[unit]") {
   CHECK(run.slow.text() == "1 of 3 requests that were seen took 200 ms or longer");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::slow_requests_test

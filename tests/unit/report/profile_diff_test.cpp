@@ -13,7 +13,7 @@
 #include "output/flamegraph.h"
 #include "support/framed.h"
 
-namespace luaspy {
+namespace luaspy::profile_diff_test {
 namespace {
 
 using Verdict = ProfileDiff::Verdict;
@@ -351,4 +351,4 @@ TEST_CASE("by time, the picture compares recordings of different durations secon
   CHECK(scale(Compared::shares) == Approx(2));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::profile_diff_test

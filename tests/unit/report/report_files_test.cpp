@@ -21,7 +21,7 @@
 #include "support/raw_file.h"
 #include "support/sample_profile.h"
 
-namespace luaspy {
+namespace luaspy::report_files_test {
 namespace {
 
 class Folder {
@@ -295,4 +295,4 @@ TEST_CASE("a recording that comes through a pipe is kept as far as it is needed 
   through_pipe(options.files.front(), large, [&] { CHECK(error_of(options).empty()); });
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::report_files_test

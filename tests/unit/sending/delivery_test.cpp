@@ -4,7 +4,7 @@
 #include <deque>
 #include <vector>
 
-namespace luaspy {
+namespace luaspy::delivery_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -131,4 +131,4 @@ TEST_CASE("what is refused is not sent again, and patience ends", "[unit]") {
   CHECK(interrupted.sent.size() == 1);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::delivery_test

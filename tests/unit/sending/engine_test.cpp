@@ -8,7 +8,7 @@
 #include "support/foreign_files.h"
 #include "support/framed.h"
 
-namespace luaspy {
+namespace luaspy::engine_test {
 namespace {
 
 // So many stacks of this depth, each seen once more often than the one before.
@@ -178,4 +178,4 @@ TEST_CASE("what is no URL of HTTP, or has a password, is refused without repeati
   CHECK(destination(Engine::otlp, "https://host/path@x"));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::engine_test

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-namespace luaspy {
+namespace luaspy::outbox_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -93,4 +93,4 @@ TEST_CASE("an engine that is busy gets the same request again; an outbox ends at
   CHECK(outbox.counts().waiting == 1);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::outbox_test

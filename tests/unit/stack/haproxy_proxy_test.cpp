@@ -9,7 +9,7 @@
 
 #include "../luastate/image54.h"
 
-namespace luaspy {
+namespace luaspy::haproxy_proxy_test {
 namespace {
 
 constexpr Address process_stream = 0x5000, applet_wakeup = 0x5100, process_task = 0x5200;
@@ -128,4 +128,4 @@ TEST_CASE("haproxy: what is none of its own has no frontend", "[unit]") {
   CHECK(second.look(its) == "(unknown)");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::haproxy_proxy_test

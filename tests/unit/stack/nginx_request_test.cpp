@@ -14,7 +14,7 @@
 #include "luastate/luajit/layouts.h"
 #include "luastate/luajit/luajit_lua.h"
 
-namespace luaspy {
+namespace luaspy::nginx_request_test {
 namespace {
 
 class Server : public Memory {
@@ -348,4 +348,4 @@ TEST_CASE("nginx: a function that reads something else says no phase", "[unit]")
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::nginx_request_test

@@ -7,7 +7,7 @@
 
 #include "../luastate/image54.h"
 
-namespace luaspy {
+namespace luaspy::redis_script_test {
 namespace {
 
 struct Server {
@@ -135,4 +135,4 @@ TEST_CASE("redis: a Lua without that key is no Redis, and is not asked each time
   CHECK(server.look(later).text == "(unknown)");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::redis_script_test

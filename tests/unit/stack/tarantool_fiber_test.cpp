@@ -9,7 +9,7 @@
 
 #include "events/label_table.h"
 
-namespace luaspy {
+namespace luaspy::tarantool_fiber_test {
 namespace {
 
 constexpr Address base = 0x10000, stack_at = 0x40000, stack_size = 0x10000;
@@ -144,4 +144,4 @@ TEST_CASE("tarantool: another program has no fibers", "[unit]") {
   CHECK(looks.look(stack_at + 0xf000) == "");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::tarantool_fiber_test

@@ -10,7 +10,7 @@
 #include "top/top_history.h"
 #include "top/top_text.h"
 
-namespace luaspy {
+namespace luaspy::top_heaps_test {
 namespace {
 
 constexpr std::int64_t tenth = 100'000'000, whole = 1'000'000'000;
@@ -91,4 +91,4 @@ TEST_CASE("what top writes has the heaps, also after it began anew", "[top]") {
   CHECK(sizes() == std::vector<std::int64_t>{300, 200, 0});
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::top_heaps_test

@@ -11,7 +11,7 @@
 #include "input/raw_reader.h"
 #include "top_samples.h"
 
-namespace luaspy {
+namespace luaspy::top_history_test {
 namespace {
 
 Tick tick_at(std::int64_t number) { return {number * 10 * ms, 10 * ms}; }
@@ -111,4 +111,4 @@ TEST_CASE("the history of top does not grow without end", "[top]") {
   CHECK(innermost_names(profile).size() == static_cast<std::size_t>(profile.samples()));  // and nothing else is written
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::top_history_test

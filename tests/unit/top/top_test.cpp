@@ -7,7 +7,7 @@
 #include "top/top_text.h"
 #include "top_samples.h"
 
-namespace luaspy {
+namespace luaspy::top_test {
 namespace {
 
 TopCounts::Times times_of(const TopCounts& counts, const std::string& text, TopGrouping grouping = {}) {
@@ -413,4 +413,4 @@ TEST_CASE("functions that begin on the same line are rows of their own", "[unit]
   CHECK(times_of(counts, "late (a.lua:1)").own.all == 20 * ms);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::top_test

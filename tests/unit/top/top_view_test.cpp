@@ -4,7 +4,7 @@
 
 #include "top_samples.h"
 
-namespace luaspy {
+namespace luaspy::top_view_test {
 
 TEST_CASE("a key switches which frames are shown", "[top]") {
   FramedTable table(second);
@@ -99,4 +99,4 @@ TEST_CASE("a file name is typed, and written to or not", "[top]") {
   CHECK(view.press(key("q"), counts) == TopView::Request::quit);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::top_view_test

@@ -8,12 +8,12 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "unit/unwind/file_with_frames.h"
 #include "unwind/frame_table.h"
 
-namespace luaspy {
+namespace luaspy::frame_index_test {
 namespace {
 
 constexpr Address section_at = 0x200;
@@ -28,6 +28,13 @@ FrameIndex index_of(const std::vector<std::byte>& entries) {
   return FrameIndex::of_entries(LoadedBytes(file, headers), section_at, entries.size());
 }
 
+// This program has more than 100 MB: not byte by byte.
+std::string read_all(const char* path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
 // What is at section_at in a file that file_with_frames() made.
 std::vector<std::byte> entries_of(const std::vector<FunctionWithFrames>& functions) {
   const std::vector<std::byte> file = file_with_frames(EM_X86_64, x86_64_rules, functions);
@@ -39,8 +46,7 @@ std::vector<std::byte> entries_of(const std::vector<FunctionWithFrames>& functio
 
 // A static program of glibc without PIE has .eh_frame, and no table.
 TEST_CASE("an index made of .eh_frame is the linker's table", "[unit]") {
-  std::ifstream in("/proc/self/exe", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string text = read_all("/proc/self/exe");
   const auto file = std::as_bytes(std::span(text));
   const std::optional<Section> section = find_section(file, ".eh_frame");
   REQUIRE(section);
@@ -80,23 +86,20 @@ TEST_CASE("functions in .eh_frame", "[unit]") {
 }
 
 TEST_CASE("functions that a file exports", "[unit]") {
-  std::ifstream in("/proc/self/exe", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string text = read_all("/proc/self/exe");
   const auto file = std::as_bytes(std::span(text));
   CHECK_FALSE(find_exported_function(file, "main_"));
   CHECK_FALSE(find_exported_function(file, ""));
   Dl_info info{};
   REQUIRE(::dladdr(reinterpret_cast<void*>(&::dl_iterate_phdr), &info) != 0);  // of libc
-  std::ifstream library(info.dli_fname, std::ios::binary);
-  const std::string libc{std::istreambuf_iterator<char>(library), {}};
+  const std::string libc = read_all(info.dli_fname);
   const std::optional<Address> found = find_exported_function(std::as_bytes(std::span(libc)), "dl_iterate_phdr");
   REQUIRE(found);
   CHECK(*found + reinterpret_cast<Address>(info.dli_fbase) == reinterpret_cast<Address>(info.dli_saddr));
 }
 
 TEST_CASE("sections of files", "[unit]") {
-  std::ifstream in("/proc/self/exe", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string text = read_all("/proc/self/exe");
   const auto bytes = std::as_bytes(std::span(text));
   std::vector<std::byte> file(bytes.begin(), bytes.end());
   CHECK_FALSE(find_section(file, ".eh_fram"));
@@ -116,4 +119,4 @@ TEST_CASE("sections of files", "[unit]") {
   CHECK_FALSE(with([](Elf64_Ehdr& changed) { changed.e_shentsize = 1; }));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::frame_index_test

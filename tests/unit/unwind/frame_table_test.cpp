@@ -21,7 +21,7 @@
 #include "attach/live_memory.h"
 #include "unit/unwind/file_with_frames.h"
 
-namespace luaspy {
+namespace luaspy::frame_table_test {
 namespace {
 
 using namespace x86_64;
@@ -344,4 +344,4 @@ TEST_CASE("a stack goes on where a function is about to return to the handler of
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::frame_table_test

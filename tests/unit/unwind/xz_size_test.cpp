@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace luaspy {
+namespace luaspy::xz_size_test {
 namespace {
 
 std::vector<std::byte> bytes_of(std::string_view hex) {
@@ -99,4 +99,4 @@ TEST_CASE("a damaged file of xz has a size or none", "[unit]") {
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::xz_size_test

@@ -15,8 +15,7 @@
 #include "luastate/luajit/luajit_tables.h"
 #include "luastate/names.h"
 
-using namespace luaspy;
-
+namespace luaspy::luajit_bytecode_test {
 namespace {
 
 using Root = ValuePath::Root;
@@ -486,3 +485,5 @@ TEST_CASE("LuaJIT: tables that are none, and endless chains of metatables") {
     CHECK(loaded_table(image, image.layout, 0x10000) == 0);
   }
 }
+
+}  // namespace luaspy::luajit_bytecode_test
