@@ -186,12 +186,12 @@ void killed_while_raw(Campaign& campaign) {
     Luaspy report({"report", luaspy.profile_path()}, folder, {.output = folder.path("out")});
     std::ifstream file(luaspy.profile_path(), std::ios::binary);
     const Result<Profile> profile = read_raw(file, {});
-    // On a busy machine no thread may have been looked at until then; report says so. What is there can be read all the same.
+    // On a busy machine no thread may have been looked at until then; report says so. What is there can be read all the
+    // same.
     constexpr std::size_t head = 8;
     if (flushed > head && !profile)
       campaign.lost(fmt::format("{} bytes of a raw recording cannot be read: {}", flushed, profile.error().text));
-    else if (profile)
-      samples += profile->samples();
+    else if (profile) samples += profile->samples();
     const int expected = profile && profile->samples() > 0 ? 0 : no_samples;
     if (const std::optional<int> status = report.process().wait(10); flushed > head && status != expected)
       campaign.lost(fmt::format("report: status {}: {}", status.value_or(-1), report.errors()));

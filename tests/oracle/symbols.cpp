@@ -3,9 +3,9 @@
 // and a byte before and after.
 //   compare_symbols WORK FILE|DIRECTORY…      directories are searched recursively; other files than ELF
 //                                             files are skipped
-// libdwfl examines all symbols of a file for each address. Of a file where it would examine more than WORK, so many of the
-// places are compared that it does not, evenly spread: with 3e8 some thousand of each. Prints the number of files, addresses and
-// symbols, how many differ, and the time per address of each. Exit code 1 if any differs.
+// libdwfl examines all symbols of a file for each address. Of a file where it would examine more than WORK, so many of
+// the places are compared that it does not, evenly spread: with 3e8 some thousand of each. Prints the number of files,
+// addresses and symbols, how many differ, and the time per address of each. Exit code 1 if any differs.
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
