@@ -186,11 +186,13 @@ void killed_while_raw(Campaign& campaign) {
     Luaspy report({"report", luaspy.profile_path()}, folder, {.output = folder.path("out")});
     std::ifstream file(luaspy.profile_path(), std::ios::binary);
     const Result<Profile> profile = read_raw(file, {});
-    // On a busy machine no thread may have been looked at until then; report says so. What is there can be read all the
-    // same.
-    constexpr std::size_t head = 8;
+    // On a busy machine no thread may have been looked at until then, and report says so; what is there can be read all
+    // the same. That is short: 100 ms of samples have more.
+    constexpr std::size_t head = 8, without_samples = 4096;
     if (flushed > head && !profile)
       campaign.lost(fmt::format("{} bytes of a raw recording cannot be read: {}", flushed, profile.error().text));
+    else if (flushed > without_samples && profile->samples() == 0)
+      campaign.lost(fmt::format("{} bytes of a raw recording have no samples", flushed));
     else if (profile) samples += profile->samples();
     const int expected = profile && profile->samples() > 0 ? 0 : no_samples;
     if (const std::optional<int> status = report.process().wait(10); flushed > head && status != expected)

@@ -63,16 +63,16 @@ namespace {
 
 // Records as usual until there are samples enough for shares, and checks that next to all of them have
 // Lua calls and reach the first C function, and that the pauses are within the bound with every tick
-// made, unless others take the CPU from luaspy during a pause: not each time.
+// made: in most recordings, as others may take the CPU from luaspy during a pause.
 Recorded record_all(const Running& running) {
   static const std::regex shares("([0-9.]+) % have Lua calls, ([0-9.]+) % reach the thread's first");
   constexpr int most_recordings = 8;
   Recorded recorded;
   double with_lua = 0, whole = 0;  // samples
-  bool every_tick = false;
-  for (int n = 0; n < most_recordings && (recorded.all < 200 || !every_tick); ++n) {
+  int recordings = 0, lowered = 0;
+  for (; recordings < most_recordings && (recorded.all < 200 || 2 * lowered >= recordings); ++recordings) {
     const Recorded more = record(running, as_usual);
-    every_tick |= more.summary.find("rate lowered") == std::string::npos;
+    lowered += more.summary.find("rate lowered") != std::string::npos;
     std::smatch said;
     REQUIRE(std::regex_search(more.summary, said, shares));
     with_lua += std::stod(said[1]) / 100 * static_cast<double>(more.all);
@@ -80,7 +80,7 @@ Recorded record_all(const Running& running) {
     add(recorded, more);
   }
   INFO(recorded.summary);
-  CHECK(every_tick);
+  CHECK(2 * lowered < recordings);
   CHECK(recorded.all >= 200);
   CHECK(with_lua >= 0.99 * static_cast<double>(recorded.all));
   CHECK(whole >= 0.99 * static_cast<double>(recorded.all));
