@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whether ctest runs each live test: a case has a tag of `live_tags` (CMakeLists.txt), and each of these tags has a case. And
-whether .ci/run does, which leaves out the label `same` where it tests on all Luas: no case of these is for all Luas alone.
+"""Whether ctest runs each live test: a case has a tag of one of the lists in CMakeLists.txt, and each of these tags has a case. And
+whether .ci/run does, which leaves out the label `same` where it tests on all Luas: no case of these is for all Luas, or for each that is there.
 
     tags.py CTEST BUILD_FOLDER LIVE [SPEC]...
 
@@ -40,11 +40,12 @@ def main():
             problems.append(f"ctest runs live {specification}, which no case matches")
     on_all = set().union(*(cases(live, specification) for specification in specifications if specification not in same))
     for specification in same if not elsewhere else []:
-        for name in sorted(cases(live, specification.replace("~[all]", "") + "[all]") - on_all):
-            problems.append(f'.ci/run does not run "{name}" ([all]): its tag has the label `same` in tests/CMakeLists.txt')
+        tag = specification.split("~")[0]
+        for name in sorted(cases(live, f"{tag}[all],{tag}[luas]") - on_all):
+            problems.append(f'.ci/run does not run "{name}" on all Luas: add {tag} to tags_of_luas in tests/CMakeLists.txt')
     for specification in elsewhere:
         run |= cases(live, specification)
-    problems += [f'ctest does not run "{name}": add a tag of it to live_tags in tests/CMakeLists.txt' for name in sorted(every - run)]
+    problems += [f'ctest does not run "{name}": add a tag of it to a list in tests/CMakeLists.txt' for name in sorted(every - run)]
     for problem in problems:
         print("FAIL:", problem)
     print(f"{len(every)} cases, {len(specifications)} tests of ctest")

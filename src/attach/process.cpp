@@ -42,33 +42,40 @@ Thread::Thread(pid_t pid, pid_t tid)
       started_(start_in(stat_)),
       pid_(pid) {}
 
-ThreadState Thread::state() const {
-  std::array<char, 256> buffer;
-  std::string_view text = system::reread(syscall_, buffer);
+ThreadState state_of(std::string_view syscall, char letter) {
   ThreadState state;
-  if (text.empty()) {
+  if (syscall.empty()) {
     // The kernel lacks this file, or the thread is ending. Only a thread known to be running may be
     // stopped, so it is left alone.
-    const char letter = state_letter();
     if (letter == 'R') state.kind = ThreadState::Kind::running;
     else if (lives(letter)) state.kind = ThreadState::Kind::sleeping;
     return state;
   }
-  if (text.starts_with("running")) {
+  if (syscall.starts_with("running")) {
     state.kind = ThreadState::Kind::running;
     return state;
   }
   state.kind = ThreadState::Kind::sleeping;
-  state.system_call = number<long>(next_word(text));
+  state.system_call = number<long>(next_word(syscall));
   if (state.system_call >= 0) {
-    for (std::uint64_t& argument : state.arguments) argument = number<std::uint64_t>(next_word(text));
+    for (std::uint64_t& argument : state.arguments) argument = number<std::uint64_t>(next_word(syscall));
   }
-  state.sp = number<Address>(next_word(text));
-  state.pc = number<Address>(next_word(text));
+  state.sp = number<Address>(next_word(syscall));
+  state.pc = number<Address>(next_word(syscall));
+  if (state.system_call != -1) return state;
+  // A thread that was woken after a stop, and that its CPU has not yet taken over (TASK_WAKING), as happens
+  // where the CPU is a virtual one that has none itself. It does not wait for a page.
+  if (letter == 'R') return {.kind = ThreadState::Kind::running};
   // What the file says about a thread that has ended but is not collected yet, such as a first
   // thread while others are alive.
-  if (state.system_call == -1 && state.sp == 0 && !lives(state_letter())) return {};
+  if (state.sp == 0 && !lives(letter)) return {};
   return state;
+}
+
+ThreadState Thread::state() const {
+  std::array<char, 256> buffer;
+  const std::string_view text = system::reread(syscall_, buffer);
+  return state_of(text, text.empty() || text.starts_with("-1 ") ? state_letter() : '?');
 }
 
 char Thread::state_letter() const {

@@ -25,6 +25,9 @@ struct ThreadState {
   Address sp = 0, pc = 0;  // sleeping: user-space registers
   bool operator==(const ThreadState&) const = default;
 };
+// By the text of that file, "" if there is none, and the letter of stat, which is asked for where there is none, and
+// outside of system calls ("-1 …").
+ThreadState state_of(std::string_view syscall, char letter);
 
 // One thread of the target. Its /proc files stay open: opening them costs more than reading. What it does is virtual
 // for tests, which have threads of their own.

@@ -94,7 +94,7 @@ void compare(const std::string& lua_version, const std::string& workload_name) {
 
 }  // namespace
 
-TEST_CASE("alloc: shares are what the program's allocation function counts", "[alloc]") {
+TEST_CASE("alloc: shares are what the program's allocation function counts", "[alloc][luas]") {
   if (!has_breakpoints()) {
     Running running(lua({workload("allocations.lua"), "loops"}));
     const Finished refused = luaspy({"alloc", "--pid", std::to_string(running.pid()), "-d", "1"});
@@ -129,7 +129,7 @@ TEST_CASE("alloc: two Luas of different versions in one thread", "[alloc_threads
   compare(newest, "parts", {compile_several(folder, "allocating_parts", {old, newest}, Symbols::local)});
 }
 
-TEST_CASE("alloc: what each block is for", "[alloc]") {
+TEST_CASE("alloc: what each block is for", "[alloc][luas]") {
   if (!has_breakpoints()) return test::skip(no_breakpoints);
   const Folder folder;
   for (const std::string& version : prepared({"5.1", "5.4", "2.1.newest-gc64", "5.2", "5.3", "5.5"})) {
@@ -231,7 +231,7 @@ TEST_CASE("alloc: the text of Tarantool's memprof", "[alloc_command]") {
 }
 
 // memprof's text has what was allocated at a line, and what of it is still in use.
-TEST_CASE("alloc: what is still in use at the end is what the program keeps", "[alloc]") {
+TEST_CASE("alloc: what is still in use at the end is what the program keeps", "[alloc][luas]") {
   if (!has_breakpoints()) return test::skip(no_breakpoints);
   const std::string name = GENERATE_COPY(from_range(
       prepared({"debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm", "debian-lua5.2-bookworm",
@@ -270,7 +270,7 @@ TEST_CASE("alloc: what is still in use at the end is what the program keeps", "[
 }
 
 // Strings of 5.1 and LuaJIT are in no list that shows their age.
-TEST_CASE("alloc: a string that is where a sampled one was is not taken for that", "[alloc]") {
+TEST_CASE("alloc: a string that is where a sampled one was is not taken for that", "[alloc][luas]") {
   if (!has_breakpoints()) return test::skip(no_breakpoints);
   for (const std::string& name : prepared({"debian-lua5.1-bookworm", "debian-luajit-bookworm"})) {
     Running running(target(name).command + Words{workload("strings.lua")});
@@ -306,7 +306,7 @@ TEST_CASE("alloc: Luas that are made at one address after the other are told apa
   CHECK(std::stoi(still[1]) <= 1);
 }
 
-TEST_CASE("alloc: LuaJIT's shares, with what its compiler does not allocate left out", "[alloc][all]") {
+TEST_CASE("alloc: LuaJIT's shares, with what its compiler does not allocate left out", "[alloc][all][luas]") {
   if (!has_breakpoints()) return test::skip(no_breakpoints);
   for (const std::string& version : prepared({"2.1.newest-gc64"})) {
     compare(version, "loops");

@@ -52,7 +52,7 @@ Counts count(const std::vector<FoldedStack>& stacks) {
 
 }  // namespace
 
-TEST_CASE("the collector's work is told from Lua's, and from its finalizers'", "[collector]") {
+TEST_CASE("the collector's work is told from Lua's, and from its finalizers'", "[collector][luas]") {
   const std::string name = GENERATE_COPY(from_range(
       prepared({"debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm",
                 "debian-lua5.5-sid", "debian-texlua-bookworm", "lua-5.1.5-noehframe", "lua-5.3.6-static",

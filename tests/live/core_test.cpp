@@ -175,13 +175,13 @@ const TargetSpec& newest(const std::string& series) {
 
 }  // namespace
 
-TEST_CASE("a core file of PUC Lua is as the process was", "[core][all]") {
+TEST_CASE("a core file of PUC Lua is as the process was", "[core][all][luas]") {
   const std::string series = GENERATE_COPY(from_range(prepared({"5.1", "5.2", "5.3", "5.4", "5.5"})));
   INFO(newest(series).name);
   check_waiting(newest(series).command);
 }
 
-TEST_CASE("a core file of LuaJIT is as the process was", "[core]") {
+TEST_CASE("a core file of LuaJIT is as the process was", "[core][luas]") {
   const std::string name = GENERATE_COPY(from_range(prepared(
       {"debian-luajit-bookworm", "luajit-2.0.20260330-gc32", "luajit-2.1.newest-gc64", "luajit-2.1.newest-gc32"})));
   INFO(name);

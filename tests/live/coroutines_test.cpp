@@ -166,28 +166,28 @@ void check_forest(const Words& command) {
 
 }  // namespace
 
-TEST_CASE("each coroutine is as the program says", "[coroutines]") {
+TEST_CASE("each coroutine is as the program says", "[coroutines][luas]") {
   const auto i = GENERATE(range<std::size_t>(0, targets().size()));
   check_kinds(targets()[i].command, "kinds");
 }
 
-TEST_CASE("each coroutine of LuaJIT is as the program says", "[coroutines]") {
+TEST_CASE("each coroutine of LuaJIT is as the program says", "[coroutines][luas]") {
   const auto i = GENERATE(range<std::size_t>(0, luajits().size()));
   check_kinds(luajits()[i].command, "kinds");
 }
 
-TEST_CASE("generational collectors have coroutines, too", "[coroutines][all]") {
+TEST_CASE("generational collectors have coroutines, too", "[coroutines][all][luas]") {
   const std::string name = GENERATE_COPY(from_range(prepared({"lua-5.4.9-O2", "lua-5.5.1-O2", "lua-5.4.2-O2"})));
   check_kinds(target(name).command, "generational");
 }
 
-TEST_CASE("a forest of coroutines is as many groups as there are places", "[coroutines][all]") {
+TEST_CASE("a forest of coroutines is as many groups as there are places", "[coroutines][all][luas]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"lua-5.1.5-O2", "lua-5.2.4-O2", "lua-5.3.6-O2", "lua-5.4.7-O2", "lua-5.5.1-O2"})));
   check_forest(target(name).command);
 }
 
-TEST_CASE("a forest in LuaJIT", "[coroutines][all]") {
+TEST_CASE("a forest in LuaJIT", "[coroutines][all][luas]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"luajit-2.0.20260330-gc32", "luajit-2.1.20170501-gc64", "luajit-2.1.20170501-gc32",
                            "luajit-2.1.newest-gc64", "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64"})));
@@ -226,7 +226,7 @@ TEST_CASE("what a sweep has not freed yet is no coroutine", "[coroutines][all]")
   CHECK(most_garbage > 0);
 }
 
-TEST_CASE("a forest that works on", "[coroutines][all]") {
+TEST_CASE("a forest that works on", "[coroutines][all][luas]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"lua-5.1.5-O2", "lua-5.3.6-O2", "lua-5.4.9-O2", "lua-5.5.1-O2", "luajit-2.1.newest-gc64",
                            "luajit-2.1.20220320-gc32"})));
@@ -251,7 +251,7 @@ TEST_CASE("a forest that works on", "[coroutines][all]") {
   CHECK(complete);
 }
 
-TEST_CASE("all Luas of a process are found, whatever thread they are of", "[coroutines]") {
+TEST_CASE("all Luas of a process are found, whatever thread they are of", "[coroutines][luas]") {
   const std::string version = GENERATE_COPY(from_range(prepared({"5.1", "5.3.6", "5.4", "5.5"})));
   const Folder folder;
   Running running({compile(folder, "states", source_version(version))});

@@ -121,7 +121,7 @@ TEST_CASE("a standstill has a limit", "[heap]") {
 }
 
 // Where a type is in the FFI's table depends on addresses: these are always the same ones.
-TEST_CASE("callbacks of LuaJIT's FFI are counted", "[heap]") {
+TEST_CASE("callbacks of LuaJIT's FFI are counted", "[heap][luas]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-experimental",
                            "luajit-2.1.newest-gc32", "luajit-2.1.20170501-gc64", "debian-luajit2-bookworm"})));
@@ -134,7 +134,7 @@ TEST_CASE("callbacks of LuaJIT's FFI are counted", "[heap]") {
 
 // The collector shrinks the buffer for strings that are being made, whatever was used of it (lj_buf.c, lj_buf_shrink).
 // The coroutine that used it last may be gone.
-TEST_CASE("LuaJIT's buffer for strings is counted when it has shrunk below what was used of it", "[heap]") {
+TEST_CASE("LuaJIT's buffer for strings is counted when it has shrunk below what was used of it", "[heap][luas]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-experimental",
                            "luajit-2.1.newest-gc32", "luajit-2.1.20170501-gc32", "debian-luajit2-bookworm"})));

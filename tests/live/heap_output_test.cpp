@@ -245,7 +245,7 @@ void check_page(const Json& data, const KnownHeap& heap) {
 
 }  // namespace
 
-TEST_CASE("heaps as files have what the program made", "[heap_output]") {
+TEST_CASE("heaps as files have what the program made", "[heap_output][luas]") {
   const std::string name = GENERATE(
       from_range(prepared({"debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
                            "debian-lua5.4-bookworm", "debian-lua5.5-sid", "debian-luajit-bookworm"})));
@@ -295,7 +295,7 @@ TEST_CASE("a page of differences has what the program made in between", "[heap_o
   CHECK_FALSE(std::ifstream(folder.path("diff.jsonl")).good());
 }
 
-TEST_CASE("each Lua of a process has a root in the files of its heap", "[heap_output]") {
+TEST_CASE("each Lua of a process has a root in the files of its heap", "[heap_output][luas]") {
   const std::string version = GENERATE_COPY(from_range(prepared({"5.1", "5.3.6", "5.4", "5.5"})));
   CAPTURE(version);
   const Folder folder;

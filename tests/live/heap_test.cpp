@@ -80,7 +80,7 @@ Words luas_of_all_numbers() {
 
 }  // namespace
 
-TEST_CASE("a heap at rest is counted to the byte, by class and by holder", "[heap]") {
+TEST_CASE("a heap at rest is counted to the byte, by class and by holder", "[heap][luas]") {
   const std::string name = GENERATE_COPY(from_range(luas_of_all_numbers()));
   INFO(name);
   Running running(lua({workload("objects.lua"), "wait"}, name));
@@ -114,7 +114,7 @@ TEST_CASE("a heap at rest is counted to the byte, by class and by holder", "[hea
   CHECK(in_types == state.at("live").at("count"));
 }
 
-TEST_CASE("paths are in Lua's words", "[heap]") {
+TEST_CASE("paths are in Lua's words", "[heap][luas]") {
   const std::string name = GENERATE_COPY(from_range(luas()));
   INFO(name);
   const Folder folder;
@@ -137,7 +137,7 @@ TEST_CASE("paths are in Lua's words", "[heap]") {
 }
 
 // What the report prints of objects and classes is what --object, --path and --class take.
-TEST_CASE("what heap prints of an object or a class can be given back", "[heap]") {
+TEST_CASE("what heap prints of an object or a class can be given back", "[heap][luas]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm"})));
   INFO(name);
@@ -263,7 +263,7 @@ TEST_CASE("shells complete the classes and objects of a snapshot, and ask no pro
   CHECK(line == "luaspy heap now.luaheap --object " + address + " \n");
 }
 
-TEST_CASE("what holds a tenth is named, and lists and trees by their first object", "[heap]") {
+TEST_CASE("what holds a tenth is named, and lists and trees by their first object", "[heap][luas]") {
   const std::string name = GENERATE_COPY(from_range(prepared({"debian-lua5.1-bookworm", "debian-lua5.4-bookworm"})));
   INFO(name);
   Running running(lua({workload("heap_page.lua")}, name));
@@ -282,7 +282,7 @@ TEST_CASE("what holds a tenth is named, and lists and trees by their first objec
   CHECK(count == 23'998);
 }
 
-TEST_CASE("a kept snapshot and a core file say what the process said", "[heap]") {
+TEST_CASE("a kept snapshot and a core file say what the process said", "[heap][luas]") {
   const std::string name = GENERATE_COPY(from_range(luas()));
   INFO(name);
   const Folder folder;
@@ -301,7 +301,7 @@ TEST_CASE("a kept snapshot and a core file say what the process said", "[heap]")
   CHECK(same.out.find("Nothing has grown.") == 0);
 }
 
-TEST_CASE("a heap in use is read at any instant", "[heap]") {
+TEST_CASE("a heap in use is read at any instant", "[heap][luas]") {
   const std::string name = GENERATE_COPY(from_range(luas()));
   INFO(name);
   Running running(lua({workload("objects.lua"), "work"}, name));
@@ -386,7 +386,7 @@ TEST_CASE("states are found wherever they are in much memory", "[heap]") {
   CHECK(only_state(heap_of(running.pid())).at("live").at("count") > 0);
 }
 
-TEST_CASE("a leak is named first", "[heap]") {
+TEST_CASE("a leak is named first", "[heap][luas]") {
   const std::string name = GENERATE_COPY(from_range(luas()));
   INFO(name);
   const Folder folder;

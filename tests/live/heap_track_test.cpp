@@ -48,7 +48,7 @@ class Noting : public Memory {
 
 }  // namespace
 
-TEST_CASE("the heap is as large as the program says, and its collections are counted", "[heap_track]") {
+TEST_CASE("the heap is as large as the program says, and its collections are counted", "[heap_track][luas]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
                            "debian-lua5.4-bookworm", "debian-lua5.5-sid", "debian-luajit-bookworm"})));

@@ -12,7 +12,7 @@
 
 namespace luaspy::live {
 
-TEST_CASE("functions that begin on the same line share the time as they do", "[identity][identity_line]") {
+TEST_CASE("functions that begin on the same line share the time as they do", "[identity][identity_line][luas]") {
   const std::string loop = "local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end ";
   const std::string other_loop = "local x = 0 for i = 1, 100000 do x = x + i % 9 end return x end ";
   for (const std::string& second : {loop, other_loop}) {
@@ -36,7 +36,7 @@ TEST_CASE("functions that begin on the same line share the time as they do", "[i
   }
 }
 
-TEST_CASE("functions of one line with the same name are numbered", "[identity][identity_line]") {
+TEST_CASE("functions of one line with the same name are numbered", "[identity][identity_line][luas]") {
   const Folder folder;
   const std::string script = folder.write(
       "two.lua", std::string("local t = {function() local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end, "
@@ -51,7 +51,7 @@ TEST_CASE("functions of one line with the same name are numbered", "[identity][i
   }
 }
 
-TEST_CASE("a source that is loaded twice has one function", "[identity][identity_line]") {
+TEST_CASE("a source that is loaded twice has one function", "[identity][identity_line][luas]") {
   const Folder folder;
   const std::string module = folder.write(
       "module.lua", "return {function() local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end}\n");
@@ -66,7 +66,7 @@ TEST_CASE("a source that is loaded twice has one function", "[identity][identity
   }
 }
 
-TEST_CASE("what only C calls has the name that package.loaded has for it", "[identity][identity_loaded]") {
+TEST_CASE("what only C calls has the name that package.loaded has for it", "[identity][identity_loaded][luas]") {
   const Folder folder;
   const std::string loop = "() local x = 0 for i = 1, 20000 do x = x + i % 7 end return x end\n";
   const std::string script = folder.write(

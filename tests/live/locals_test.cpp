@@ -276,7 +276,7 @@ std::vector<Words> commands_of(const TargetSpec& luajit) {
 
 }  // namespace
 
-TEST_CASE("variables of a waiting program are those that it has", "[locals]") {
+TEST_CASE("variables of a waiting program are those that it has", "[locals][luas]") {
   for (const TargetSpec& spec : targets()) {
     if (spec.variant != "O2" && spec.kind != "debian") continue;
     check_waiting(spec, spec.command, "wait");
@@ -285,7 +285,7 @@ TEST_CASE("variables of a waiting program are those that it has", "[locals]") {
 }
 
 // The script's numbers are of all sizes and signs, and of those that only one of the types can have.
-TEST_CASE("variables of a Lua with other types of numbers are those that it has", "[locals]") {
+TEST_CASE("variables of a Lua with other types of numbers are those that it has", "[locals][luas]") {
   REQUIRE(numbers().size() >= 8);
   for (const TargetSpec& spec : numbers()) {
     check_waiting(spec, spec.command, "wait");
@@ -293,7 +293,7 @@ TEST_CASE("variables of a Lua with other types of numbers are those that it has"
   }
 }
 
-TEST_CASE("variables of a working program are those of the instant", "[locals]") {
+TEST_CASE("variables of a working program are those of the instant", "[locals][luas]") {
   for (const TargetSpec& spec : targets()) {
     if (spec.variant == "O2" || spec.kind == "debian") check_working(spec, spec.command);
   }
@@ -303,7 +303,7 @@ TEST_CASE("variables of a working program are those of the instant", "[locals]")
   }
 }
 
-TEST_CASE("of machine code no variable is shown that is not right", "[locals]") {
+TEST_CASE("of machine code no variable is shown that is not right", "[locals][luas]") {
   for (const TargetSpec& spec : luajits()) {
     if (!has_own_shape(spec)) continue;
     for (const Words& command : commands_of(spec)) check_steps(spec, command);
@@ -354,7 +354,7 @@ TEST_CASE("variables of a script in redis are those that it has", "[locals]") {
   CHECK(lines[4].starts_with("local\tloop\tfunction ("));
 }
 
-TEST_CASE("variables of a waiting LuaJIT are those that it has", "[locals]") {
+TEST_CASE("variables of a waiting LuaJIT are those that it has", "[locals][luas]") {
   for (const TargetSpec& spec : luajits()) {
     if (!has_own_shape(spec)) continue;
     for (const Words& command : commands_of(spec)) {

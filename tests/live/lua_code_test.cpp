@@ -20,7 +20,7 @@ bool runs_in(const FoldedStack& stack, const std::string& function) {
 
 }  // namespace
 
-TEST_CASE("functions of a program are shown, whatever their names and wherever they lie", "[lua_code]") {
+TEST_CASE("functions of a program are shown, whatever their names and wherever they lie", "[lua_code][luas]") {
   const std::string start = GENERATE_COPY(from_range(prepared({"5.1", "5.4", "5.5", "2.1.newest-gc64"})));
   const std::string version = start.starts_with("5.") ? source_version(start) : start;
   const Folder folder;

@@ -177,7 +177,7 @@ void check(const TargetSpec& spec, Jit jit, const Workload& script) {
 
 }  // namespace
 
-TEST_CASE("traces, callbacks and coroutines of LuaJIT", "[luajit_hard]") {
+TEST_CASE("traces, callbacks and coroutines of LuaJIT", "[luajit_hard][luas]") {
   const std::string name = GENERATE_COPY(from_range(prepared(
       {"debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.0.20260330-gc32", "luajit-2.1.20170501-gc64",
        "luajit-2.1.20220320-gc32", "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64"})));
@@ -186,7 +186,7 @@ TEST_CASE("traces, callbacks and coroutines of LuaJIT", "[luajit_hard]") {
 }
 
 // programs/callback.c: C calls a callback of the FFI in a loop, and was not called by Lua.
-TEST_CASE("a callback from C with no Lua below it", "[luajit_hard]") {
+TEST_CASE("a callback from C with no Lua below it", "[luajit_hard][luas]") {
   const std::string version = source_version(GENERATE_COPY(from_range(prepared(
       {"2.0.20260330-gc32", "2.1.20170501-gc64", "2.1.20220320-gc64", "2.1.newest-gc32", "2.1.tarantool2.6-gc64"}))));
   const Folder folder;
@@ -235,7 +235,7 @@ TEST_CASE("two Luas in one process, one called by the other", "[luajit_hard][all
   }
 }
 
-TEST_CASE("the VM state and the trace and the near line of a sample", "[luajit_hard]") {
+TEST_CASE("the VM state and the trace and the near line of a sample", "[luajit_hard][luas]") {
   const TargetSpec spec = target(GENERATE_COPY(
       from_range(prepared({"debian-luajit-bookworm", "luajit-2.0.20260330-gc32", "luajit-2.1.20170501-gc32"}))));
   const Jit jit = GENERATE(Jit::off, Jit::on);

@@ -125,7 +125,7 @@ std::string line_with(const std::string& text, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("functions are called what their author calls them", "[names]") {
+TEST_CASE("functions are called what their author calls them", "[names][luas]") {
   const Program it;
   const std::string path = std::filesystem::path(it.script).parent_path().string();
   for (const Words& interpreter : interpreters()) {
@@ -220,7 +220,7 @@ TEST_CASE("a source file that was changed since the start names nothing", "[name
 
 // `next` and what ipairs returns lie side by side, and neither holds anything. A sandbox may have
 // removed `next`.
-TEST_CASE("what ipairs returns has its name, and pairs' `next` never has", "[names][iterators]") {
+TEST_CASE("what ipairs returns has its name, and pairs' `next` never has", "[names][iterators][luas]") {
   const Folder folder;
   const std::string fill = "local t = {} for i = 1, 3000 do t[i] = i end ";
   const std::string with_ipairs = folder.write("ipairs.lua",

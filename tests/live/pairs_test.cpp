@@ -106,7 +106,7 @@ void check(Words command, Tolerance tolerance) {
 
 }  // namespace
 
-TEST_CASE("no caller and callee that the program has not seen itself", "[pairs]") {
+TEST_CASE("no caller and callee that the program has not seen itself", "[pairs][luas]") {
   check(target(GENERATE_COPY(
                    from_range(prepared({"debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
                                         "debian-lua5.4-bookworm", "debian-lua5.5-sid"}))))
@@ -114,7 +114,7 @@ TEST_CASE("no caller and callee that the program has not seen itself", "[pairs]"
         {1, 0});
 }
 
-TEST_CASE("no caller and callee that a LuaJIT program has not seen itself", "[luajit_pairs]") {
+TEST_CASE("no caller and callee that a LuaJIT program has not seen itself", "[luajit_pairs][luas]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.0.20260330-gc32",
                            "luajit-2.1.20170501-gc64", "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc32"})));

@@ -234,8 +234,7 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
                                         "  for i = 1, 100 do t[i] = tostring(inner(1000)) end\n  return "
                                         "table.concat(t)\nend\nwhile os.clock() < 0.8 do outer() end\n");
   const std::string raw = folder.path("jit.luaspy");
-  Words command = luajits().front().command;
-  command.push_back(path);
+  const Words command = lua({path}, luajit);
   REQUIRE(luaspy(record_raw(raw, command)).status == 0);
   const std::string overview = report({raw});
   INFO(overview);

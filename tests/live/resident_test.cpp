@@ -128,7 +128,7 @@ std::uint64_t bytes_in_bins(const Memory& memory, Address state) {
 
 }  // namespace
 
-TEST_CASE("the C heap is what malloc says of itself", "[resident]") {
+TEST_CASE("the C heap is what malloc says of itself", "[resident][luas]") {
   const Folder folder;
   const std::string program = compile(folder, "mallocs");
   const std::string libc_of = GENERATE_COPY(from_range(
@@ -177,7 +177,7 @@ TEST_CASE("the C heap is what malloc says of itself", "[resident]") {
   CHECK(report.c_heap == fmt::format("glibc's malloc, {} arena{}", threads + 1, threads == 0 ? "" : "s"));
 }
 
-TEST_CASE("LuaJIT's allocator is walked", "[resident]") {
+TEST_CASE("LuaJIT's allocator is walked", "[resident][luas]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-sid",
                            "debian-luajit-experimental", "debian-texluajit-jit-bookworm", "luajit-2.0.20260330-gc32",
@@ -217,7 +217,7 @@ TEST_CASE("LuaJIT's allocator is walked", "[resident]") {
   CHECK(report[ResidentKind::rest] < 300'000);
 }
 
-TEST_CASE("Lua's objects are part of the C heap", "[resident]") {
+TEST_CASE("Lua's objects are part of the C heap", "[resident][luas]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"debian-lua5.1-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm",
                            "debian-lua5.4-trixie", "debian-lua5.5-sid"})));

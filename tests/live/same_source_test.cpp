@@ -105,7 +105,7 @@ end
   CHECK(names.contains("omega"));
 }
 
-TEST_CASE("functions of chunks of one name are told apart by their names, but not variables", "[names]") {
+TEST_CASE("functions of chunks of one name are told apart by their names, but not variables", "[names][luas]") {
   const Folder folder;
   const std::string script = folder.write("templates.lua", std::string(R"(
 local load = loadstring or load

@@ -111,7 +111,7 @@ void check(const Share& share) {
 
 }  // namespace
 
-TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share]") {
+TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share][luas]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
                            "debian-lua5.4-bookworm", "debian-lua5.5-sid"})));
@@ -122,13 +122,13 @@ TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share]") {
   check({target(name).command, 50, "table", "1000"});
 }
 
-TEST_CASE("shares of samples are shares of time, in builds of every shape", "[share][all]") {
+TEST_CASE("shares of samples are shares of time, in builds of every shape", "[share][all][luas]") {
   const std::string version = GENERATE_COPY(from_range(prepared({"5.1.5", "5.4.7"})));
   for (const char* const shape : {"O0", "lto", "noehframe", "static", "clang", "nosections"})
     check({target(fmt::format("lua-{}-{}", version, shape)).command, 75, "arith", "1000"});
 }
 
-TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share]") {
+TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share][luas]") {
   const std::string name = GENERATE_COPY(from_range(prepared({"debian-luajit-bookworm", "luajit-2.1.newest-gc32"})));
   const Words command = command_of(target(name), GENERATE(Jit::off, Jit::on));
   check({command, 75, "arith", "100"});
@@ -138,7 +138,8 @@ TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share]") {
   check({command, 50, "table", "1000"});
 }
 
-TEST_CASE("a C function called through LuaJIT's FFI has its share, and the same in Lua has its own", "[luajit_share]") {
+TEST_CASE("a C function called through LuaJIT's FFI has its share, and the same in Lua has its own",
+          "[luajit_share][luas]") {
   const std::string name = GENERATE_COPY(from_range(prepared(
       {"debian-luajit-bookworm", "luajit-2.0.20260330-gc32", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc32"})));
   const Jit jit = GENERATE(Jit::off, Jit::on);

@@ -56,7 +56,7 @@ TEST_CASE("a recording interrupts no sleeping thread", "[sleep]") {
   CHECK(count(sleeper) == none_interrupted);
 }
 
-TEST_CASE("a recording interrupts no thread that sleeps below Lua", "[sleep]") {
+TEST_CASE("a recording interrupts no thread that sleeps below Lua", "[sleep][luas]") {
   const Folder folder;
   Running sleeper(
       {compile(folder, "sleeper", source_version(GENERATE_COPY(from_range(prepared({"5.4", "2.1.20220320-gc64"})))))});
@@ -80,7 +80,7 @@ TEST_CASE("the sleeper counts interruptions", "[sleep]") {
   CHECK(count(sleeper) == "epoll_wait 1 recv 1 sigtimedwait 1\n");
 }
 
-TEST_CASE("a sleeping thread shows what it waits in, and its Lua stack", "[sleep]") {
+TEST_CASE("a sleeping thread shows what it waits in, and its Lua stack", "[sleep][luas]") {
   const std::string version = source_version(GENERATE_COPY(from_range(
       prepared({"5.1", "5.2", "5.3", "5.4", "5.5", "2.1.20220320-gc64", "2.1.newest-gc32", "2.1.tarantool2.6-gc64"}))));
   const Folder folder;

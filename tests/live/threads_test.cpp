@@ -259,7 +259,7 @@ TEST_CASE("a Lua that is linked in and not used", "[threads]") {
 }
 
 // There, no call frame information marks clone's assembly as the outermost frame.
-TEST_CASE("threads of a static program without a table of its call frame information", "[threads]") {
+TEST_CASE("threads of a static program without a table of its call frame information", "[threads][luas]") {
   const std::string version = source_version(GENERATE_COPY(from_range(prepared({"5.1", "5.4", "2.1.newest-gc64"}))));
   const Folder folder;
   Running running({compile(folder, "threads", version, {"-static", "-no-pie", "-Wl,--no-eh-frame-hdr"}), "own"});
@@ -273,7 +273,7 @@ TEST_CASE("threads of a static program without a table of its call frame informa
   }
 }
 
-TEST_CASE("a fiber's stack ends where its library began it", "[threads]") {
+TEST_CASE("a fiber's stack ends where its library began it", "[threads][luas]") {
   const std::string version = source_version(GENERATE_COPY(from_range(prepared({"5.1", "5.4", "2.1.newest-gc64"}))));
   const Folder folder;
   Running running({compile(folder, "fiber", version)});
@@ -292,7 +292,7 @@ TEST_CASE("a fiber's stack ends where its library began it", "[threads]") {
   CHECK(natives.back() == "begin_fiber");
 }
 
-TEST_CASE("a process whose first thread has ended", "[threads][leader]") {
+TEST_CASE("a process whose first thread has ended", "[threads][leader][luas]") {
   const std::string version = source_version(GENERATE_COPY(from_range(prepared({"5.1", "5.4", "2.1.newest-gc64"}))));
   const Folder folder;
   Running running({compile(folder, "leader", version), "first"});
@@ -324,7 +324,7 @@ TEST_CASE("a process whose first thread has ended", "[threads][leader]") {
   CHECK(ps.out.find("\"pid\": " + pid) != std::string::npos);
 }
 
-TEST_CASE("the first thread ends while it is recorded", "[threads][leader]") {
+TEST_CASE("the first thread ends while it is recorded", "[threads][leader][luas]") {
   const std::string version = source_version(GENERATE_COPY(from_range(prepared({"5.4", "2.1.newest-gc64"}))));
   const Folder folder;
   Running running({compile(folder, "leader", version), "asked"});

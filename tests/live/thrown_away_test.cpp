@@ -71,7 +71,7 @@ void check_chunks(const Count& count) {
 
 }  // namespace
 
-TEST_CASE("functions that are thrown away are named", "[names]") {
+TEST_CASE("functions that are thrown away are named", "[names][luas]") {
   for (const Words& interpreter : interpreters()) {
     INFO(fmt::format("{}", fmt::join(interpreter, " ")));
     Running running(interpreter + Words{workload("thrown_away.lua")});

@@ -175,32 +175,32 @@ void check_in_write(const TargetSpec& spec) {
 
 }  // namespace
 
-TEST_CASE("a target that waits in write() has all of its stack", "[traceback_waiting]") {
+TEST_CASE("a target that waits in write() has all of its stack", "[traceback_waiting][luas]") {
   check_in_write(any_of(targets()));
 }
 
-TEST_CASE("a waiting target's own traceback is what dump says", "[traceback_waiting]") {
+TEST_CASE("a waiting target's own traceback is what dump says", "[traceback_waiting][luas]") {
   const TargetSpec& spec = any_of(targets());
   check_all(spec, spec.command, "traceback.lua");
 }
 
-TEST_CASE("a working target's own traceback is what dump says", "[traceback_working]") {
+TEST_CASE("a working target's own traceback is what dump says", "[traceback_working][luas]") {
   const TargetSpec& spec = any_of(targets());
   check_all(spec, spec.command, "spin.lua");
 }
 
 // One third of the kinds each.
-TEST_CASE("the traceback of a Lua with other types of numbers is what dump says", "[traceback_working]") {
+TEST_CASE("the traceback of a Lua with other types of numbers is what dump says", "[traceback_working][luas]") {
   const TargetSpec& spec = any_of(numbers());
   check_all(spec, spec.command, "spin.lua");
 }
 
-TEST_CASE("a waiting LuaJIT's own traceback is what dump says", "[luajit_traceback_waiting]") {
+TEST_CASE("a waiting LuaJIT's own traceback is what dump says", "[luajit_traceback_waiting][luas]") {
   const TargetSpec& spec = any_of(luajits());
   check_all(spec, spec.command, "traceback.lua");
 }
 
-TEST_CASE("a working LuaJIT's own traceback is what dump says", "[luajit_traceback_working]") {
+TEST_CASE("a working LuaJIT's own traceback is what dump says", "[luajit_traceback_working][luas]") {
   const std::string name = GENERATE_COPY(from_range(prepared(
       {"debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-experimental", "debian-luajit2-bookworm",
        "luajit-2.0.20260330-gc32", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32", "luajit-2.1.newest-gc32",

@@ -78,7 +78,8 @@ Recognised of_program(const Folder& folder, const std::string& program) {
 }  // namespace
 
 // The libraries are built as Lua's makefile does it, so their functions are where they belong.
-TEST_CASE("functions of stripped interpreters get the names that they have", "[identity][identity_symbols][all]") {
+TEST_CASE("functions of stripped interpreters get the names that they have",
+          "[identity][identity_symbols][all][luas]") {
   for (const TargetSpec& source : sources()) {
     if (!source.name.starts_with("5.")) continue;  // LuaJIT
     INFO(source.name);
@@ -97,7 +98,7 @@ TEST_CASE("functions of stripped interpreters get the names that they have", "[i
 }
 
 // What is "lj_gc" is one of the collector's static functions: the symbol says that, too.
-TEST_CASE("functions of a stripped LuaJIT get the names that they have", "[identity][identity_symbols][all]") {
+TEST_CASE("functions of a stripped LuaJIT get the names that they have", "[identity][identity_symbols][all][luas]") {
   std::size_t builds = 0;
   for (const TargetSpec& source : sources()) {
     if (source.name.starts_with("5.")) continue;
@@ -122,7 +123,7 @@ TEST_CASE("functions of a stripped LuaJIT get the names that they have", "[ident
   CHECK(recognise(debian, target(luajit).core, known).count == 0);
 }
 
-TEST_CASE("so they do however they were optimised, or they get none", "[identity][identity_symbols][all]") {
+TEST_CASE("so they do however they were optimised, or they get none", "[identity][identity_symbols][all][luas]") {
   struct Build {
     std::string version;
     Words options;

@@ -1,47 +1,46 @@
 #pragma once
 // Shared by both oracles: what they count and print, and how they read their own memory.
 
-#include <sys/uio.h>
-#include <unistd.h>
+#include <setjmp.h>  // of POSIX, as its signals are
+#include <signal.h>
 
-#include <algorithm>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/memory.h"
 
-// Reads this process like another one, so that a bad address cannot crash it.
+// Reads this process like another one: a bad address does not crash it. By its own loads, as calls of the kernel took
+// two thirds of an oracle's time.
 class OwnMemory : public luaspy::Memory {
  public:
-  bool read(luaspy::Address address, std::span<std::byte> into) const override {
-    Request request = {.address = address, .into = into};
-    return read_at_once({&request, 1});
+  OwnMemory() {
+    struct sigaction action = {};
+    action.sa_handler = [](int signal) {
+      if (is_reading_ == 0) std::signal(signal, SIG_DFL);  // a fault of the test: the instruction is tried again
+      else siglongjmp(fault_, 1);
+    };
+    action.sa_flags = SA_NODEFER;
+    for (const int signal : {SIGSEGV, SIGBUS}) sigaction(signal, &action, nullptr);
   }
 
-  void read_batch(std::span<Request> requests) const override {
-    constexpr std::size_t most = 512;
-    for (; !requests.empty(); requests = requests.subspan(std::min(most, requests.size()))) {
-      const std::span<Request> some = requests.first(std::min(most, requests.size()));
-      const bool all_done = read_at_once(some);
-      for (Request& request : some) request.done = all_done || read(request.address, request.into);
+  bool read(luaspy::Address address, std::span<std::byte> into) const override {
+    if (sigsetjmp(fault_, 0) != 0) {
+      is_reading_ = 0;
+      return false;
     }
+    is_reading_ = 1;
+    std::memcpy(into.data(), reinterpret_cast<const void*>(address), into.size());
+    is_reading_ = 0;
+    return true;
   }
 
  private:
-  bool read_at_once(std::span<Request> requests) const {
-    std::vector<iovec> local, remote;
-    ssize_t size = 0;
-    for (const Request& request : requests) {
-      local.push_back({request.into.data(), request.into.size()});
-      remote.push_back({reinterpret_cast<void*>(request.address), request.into.size()});
-      size += static_cast<ssize_t>(request.into.size());
-    }
-    return process_vm_readv(pid_, local.data(), local.size(), remote.data(), remote.size(), 0) == size;
-  }
-
-  pid_t pid_ = getpid();
+  static inline sigjmp_buf fault_;
+  static inline volatile std::sig_atomic_t is_reading_ = 0;
 };
 
 struct Count {

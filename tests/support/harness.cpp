@@ -18,6 +18,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "support/test_case.h"
+
 namespace luaspy::live {
 namespace {
 
@@ -83,6 +85,42 @@ std::string compile_program(const std::string& program, const std::string& name,
   return program;
 }
 
+// What is prepared. The functions without `all_` are those of a test case that is another one if more is prepared.
+const std::vector<TargetSpec>& all_targets() {
+  static const std::vector<TargetSpec> table = read_table("targets.tsv");
+  return table;
+}
+
+const std::vector<TargetSpec>& all_numbers() {
+  static const std::vector<TargetSpec> table = read_table("numbers.tsv");
+  return table;
+}
+
+const std::vector<TargetSpec>& all_luajits() {
+  static const std::vector<TargetSpec> table = read_table("luajits.tsv");
+  return table;
+}
+
+// The fields of both tables: version, folder with headers, static library; luajit-sources.tsv has a
+// fourth: whether references have 64 bits.
+const std::vector<TargetSpec>& all_sources() {
+  static const std::vector<TargetSpec> known = [] {
+    std::vector<TargetSpec> all = read_table("sources.tsv");
+    for (TargetSpec& source : read_table("luajit-sources.tsv")) {
+      source.name += source.command == Words{"yes"} ? "-gc64" : "-gc32";
+      all.push_back(source);
+    }
+    return all;
+  }();
+  return known;
+}
+
+const std::vector<TargetSpec>& with_tag(const std::vector<TargetSpec>& luas) {
+  if (!test::has_tag("luas"))
+    FAIL("a test case that asks which Luas are prepared needs the tag [luas] (tests/CMakeLists.txt)");
+  return luas;
+}
+
 TargetSpec find_host(const std::string& name) {
   for (const char* const table : {"hosts.tsv", "luajit-hosts.tsv"}) {
     for (const TargetSpec& spec : read_table(table)) {
@@ -95,37 +133,13 @@ TargetSpec find_host(const std::string& name) {
 
 }  // namespace
 
-// The fields of both tables: version, folder with headers, static library; luajit-sources.tsv has a
-// fourth: whether references have 64 bits.
-const std::vector<TargetSpec>& sources() {
-  static const std::vector<TargetSpec> known = [] {
-    std::vector<TargetSpec> all = read_table("sources.tsv");
-    for (TargetSpec& source : read_table("luajit-sources.tsv")) {
-      source.name += source.command == Words{"yes"} ? "-gc64" : "-gc32";
-      all.push_back(source);
-    }
-    return all;
-  }();
-  return known;
-}
-
-const std::vector<TargetSpec>& targets() {
-  static const std::vector<TargetSpec> table = read_table("targets.tsv");
-  return table;
-}
-
-const std::vector<TargetSpec>& numbers() {
-  static const std::vector<TargetSpec> table = read_table("numbers.tsv");
-  return table;
-}
-
-const std::vector<TargetSpec>& luajits() {
-  static const std::vector<TargetSpec> table = read_table("luajits.tsv");
-  return table;
-}
+const std::vector<TargetSpec>& targets() { return with_tag(all_targets()); }
+const std::vector<TargetSpec>& numbers() { return with_tag(all_numbers()); }
+const std::vector<TargetSpec>& luajits() { return with_tag(all_luajits()); }
+const std::vector<TargetSpec>& sources() { return with_tag(all_sources()); }
 
 const TargetSpec& target(const std::string& name) {
-  for (const auto* table : {&targets(), &numbers(), &luajits()}) {
+  for (const auto* table : {&all_targets(), &all_numbers(), &all_luajits()}) {
     for (const TargetSpec& spec : *table) {
       if (spec.name == name) return spec;
     }
@@ -234,7 +248,7 @@ Finished luaspy(const Words& arguments) {
 std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version,
                     const Words& options) {
   Words libraries;
-  for (const TargetSpec& source : sources()) {
+  for (const TargetSpec& source : all_sources()) {
     if (source.name == lua_version)
       libraries = {"-DLUA", "-I" + source.version, "-I" + source.version + "/src", source.kind, "-lm", "-ldl"};
   }
@@ -250,7 +264,7 @@ std::string compile_shared(const Folder& folder, const std::string& name) {
 std::string compile_several(const Folder& folder, const std::string& name, const Words& lua_versions, Symbols symbols) {
   const std::string source = std::string(LUASPY_TESTS) + "/live/programs/" + name + ".c";
   Words command = {"gcc", "-O2", "-o", folder.path(name), source};
-  const std::vector<TargetSpec>& luas = sources();
+  const std::vector<TargetSpec>& luas = all_sources();
   for (std::size_t i = 0; i < lua_versions.size(); ++i) {
     const auto lua = std::ranges::find(luas, lua_versions[i], &TargetSpec::name);
     INFO("a Lua " << lua_versions[i] << " in the tables of " LUASPY_TARGETS);
@@ -277,7 +291,7 @@ std::string compile_several(const Folder& folder, const std::string& name, const
 
 std::string source_version(const std::string& start) {
   std::string newest;
-  for (const TargetSpec& source : sources()) {
+  for (const TargetSpec& source : all_sources()) {
     if (source.name.starts_with(start)) newest = std::max(newest, source.name);  // a digit each
   }
   INFO("a Lua " << start << " in the tables of " LUASPY_TARGETS);
@@ -286,12 +300,13 @@ std::string source_version(const std::string& start) {
 }
 
 Words prepared(const Words& names) {
+  with_tag(all_targets());
   if (read_file(LUASPY_TARGETS "/prepared") == "all\n") return names;
   const auto is_there = [](const std::string& name) {
     const auto is_name = [&](const TargetSpec& spec) { return spec.name == name; };
     const auto begins_so = [&](const TargetSpec& spec) { return spec.name.starts_with(name); };
-    return std::ranges::any_of(targets(), is_name) || std::ranges::any_of(luajits(), is_name) ||
-           std::ranges::any_of(sources(), begins_so);
+    return std::ranges::any_of(all_targets(), is_name) || std::ranges::any_of(all_luajits(), is_name) ||
+           std::ranges::any_of(all_sources(), begins_so);
   };
   Words there;
   std::ranges::copy_if(names, std::back_inserter(there), is_there);

@@ -26,6 +26,7 @@ struct TargetSpec {
   std::string core;  // the file that holds the Lua core
   std::string variant;
 };
+// What a test case has of these depends on which Luas are prepared: it needs the tag [luas].
 const std::vector<TargetSpec>& targets();
 const std::vector<TargetSpec>& numbers();  // Luas with other types of numbers: variant says which
 const std::vector<TargetSpec>& luajits();
@@ -71,8 +72,8 @@ std::string compile_several(const Folder& folder, const std::string& name, const
 // The newest version in sources.tsv that starts so, or a version that luajit-sources.tsv has.
 std::string source_version(const std::string& start);
 // Of names of targets and beginnings of source versions, those that are prepared: all of them,
-// unless prepare.sh was called for Debian's own Luas only. An empty result is a failure: such a
-// test case needs the tag [all].
+// unless prepare.sh was called for Debian's own Luas only. The test case needs the tag [luas]. An empty
+// result is a failure: such a test case needs the tag [all].
 Words prepared(const Words& names);
 
 // The command, with its standard error going to a file; the process is the command's own.
