@@ -201,7 +201,7 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   dump.add_option("--count", options.count, "Look this many times, and report what moved: is it a hang?")
       ->check(whole_number(1, 10000))
       ->option_text("N");
-  dump.add_option("--interval", options.interval, "Seconds between looks (1)")
+  dump.add_option("--interval", options.interval, "Seconds between looks, and to see who has no CPU (1)")
       ->check(number(0, 86400))
       ->option_text("SECONDS");
   add_debuginfod(dump, options.target);

@@ -49,10 +49,13 @@ InspectOptions inspect_options(const DumpOptions& options) {
 }
 
 // Finds threads that want to run but have no CPU, by how much CPU time they get: watches all
-// processes for a short time and, if any thread gets too little, for a second. A signal ends it. No
-// thread is stopped by now.
-void watch_running(const ProcessTree& tree, std::vector<Inspector>& inspectors, std::vector<ProcessLook>& looks) {
-  constexpr double first = 0.05, whole = 1;  // s
+// processes for a short time and, if any thread gets too little, for a second, or `interval` if that
+// is less (s). In less than the short time nothing can be told. A signal ends it. No thread is stopped by now.
+void watch_running(const ProcessTree& tree, std::vector<Inspector>& inspectors, std::vector<ProcessLook>& looks,
+                   double interval) {
+  constexpr double first = 0.05;  // s
+  const double whole = std::min(1., interval);
+  if (whole < first) return;
   std::vector<std::vector<std::pair<pid_t, CpuWatch>>> watches;
   for (std::size_t i = 0; i < looks.size(); ++i) watches.push_back(inspectors[i].watch_running(looks[i]));
   if (std::ranges::all_of(watches, [](const auto& of_process) { return of_process.empty(); })) return;
@@ -81,7 +84,8 @@ std::vector<Looks> look_at_all(ProcessTree& tree, const DumpOptions& options) {
     if (i != 0) pause(tree, options.interval);
     std::vector<ProcessLook> looks;
     for (Inspector& inspector : inspectors) looks.push_back(inspector.look());
-    if (i == 0) watch_running(tree, inspectors, looks);  // later, movements() says how much of a CPU each had
+    // Later, movements() says how much of a CPU each had.
+    if (i == 0) watch_running(tree, inspectors, looks, options.interval);
     for (std::size_t which = 0; which < all.size(); ++which) {
       ProcessLook& look = looks[which];
       if (look.threads.empty()) continue;

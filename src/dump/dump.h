@@ -21,7 +21,7 @@ struct DumpOptions {
   bool verbose = false;  // longer values
   bool coroutines = false;
   int count = 1;        // looks
-  double interval = 1;  // s between two of them
+  double interval = 1;  // s between two of them; threads without a CPU are watched no longer
 };
 
 // Prints the stack of every thread, innermost frame first. Returns the exit status.

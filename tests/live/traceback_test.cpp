@@ -71,8 +71,8 @@ Pair start(Words command, const std::string& script, const std::string& kind) {
     target.await("it works", [&] { return run_time_ns(target.pid()) > before_ns + 1'000'000; });
     (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(target.pid()), 10);
   }
-  pair.dump = std::make_unique<Running>(
-      Words{luaspy_program, "dump", "--json", "--mode", "all", "--pid", std::to_string(target.pid())});
+  pair.dump = std::make_unique<Running>(Words{luaspy_program, "dump", "--json", "--mode", "all", "--interval", "0",
+                                              "--pid", std::to_string(target.pid())});
   return pair;
 }
 

@@ -304,6 +304,8 @@ TEST_CASE("a target that shares its CPU with others", "[waiting]") {
     REQUIRE(::sched_setaffinity(each->pid(), sizeof one, &one) == 0);
   }
   (void)cpu_wait_of(target.pid(), std::regex(R"(wants to run; had a CPU \d+ % of the last )"));
+  // Who is in a hurry does not want to know.
+  CHECK(!dump(target.pid(), {"--interval", "0"}).at("threads")[0].contains("cpu_wait"));
 }
 
 TEST_CASE("a target whose cgroup is throttled", "[waiting]") {
