@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,7 @@ class HeapAnalysis {
   // The object before it on a path from the root that says most: through the globals and
   // package.loaded, through fields and upvalues, by few steps.
   Node before(Node node) const { return before_[node]; }
+  std::span<const Node> all_before() const { return before_; }  // by node
   Node globals() const { return globals_; }
   Node loaded() const { return loaded_; }  // package.loaded; no_node: none
 

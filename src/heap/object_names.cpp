@@ -12,6 +12,7 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t key_bytes = 60;
+constexpr std::uint32_t half_of_path = 12;  // steps; what is between two halves is left out
 constexpr ValueLimits short_values = {.string_bytes = 40, .entries = 4, .depth = 1, .text_bytes = 200};
 
 std::string metatable_of(Value::Type type) {
@@ -45,7 +46,8 @@ ActiveState main_thread_of(const HeapAnalysis& analysis) {
 ObjectNames::ObjectNames(const HeapAnalysis& analysis)
     : analysis_(analysis),
       names_(analysis.memory()),
-      values_(analysis.memory(), main_thread_of(analysis), names_, short_values, room_) {
+      values_(analysis.memory(), main_thread_of(analysis), names_, short_values, room_),
+      path_ends_(analysis.all_before(), half_of_path) {
   names_.read_loaded(analysis.lua(), analysis.global_state());
   names_.use_code(analysis.code());
 }
@@ -102,21 +104,24 @@ std::string ObjectNames::Stage::alone() const {
 }
 
 std::vector<ObjectNames::Stage> ObjectNames::stages(Node node) {
-  constexpr std::size_t most_steps = 24;
-  const std::vector<Node> all = steps(node);
-  if (all.empty()) return {};
-  std::vector<Stage> stages = {{all.front(), first_step(all.front())}};
+  const PathEnds::Ends ends = path_ends_.of(node);
+  if (ends.first.empty()) return {};
+  std::vector<Stage> stages = {{ends.first.front(), first_step(ends.first.front())}};
   std::string name;
-  for (std::size_t i = 1; i < all.size(); ++i) {
-    if (all.size() > most_steps && i == most_steps / 2) {
-      const std::size_t left_out = all.size() - most_steps;
-      stages.push_back({no_node, fmt::format(" → …({} steps)", left_out)});
-      i += left_out;
-      name.clear();
-    }
-    Step next = step(all[i - 1], all[i], i == 1 && stages.front().text.empty(), name);
-    stages.push_back({all[i], std::move(next.text)});
+  const auto add = [&](Node from, Node to, bool is_first) {
+    Step next = step(from, to, is_first, name);
+    stages.push_back({to, std::move(next.text)});
     name = std::move(next.name);
+  };
+  for (std::size_t i = 1; i < ends.first.size(); ++i)
+    add(ends.first[i - 1], ends.first[i], i == 1 && stages.front().text.empty());
+  if (ends.last.empty()) return stages;
+  stages.push_back({no_node, fmt::format(" → …({} steps)", ends.left_out)});
+  name.clear();
+  Node from = analysis_.before(ends.last.front());
+  for (const Node to : ends.last) {
+    add(from, to, false);
+    from = to;
   }
   return stages;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heap/heap_analysis.h"
+#include "heap/path_ends.h"
 #include "luastate/coroutine.h"
 #include "luastate/names.h"
 #include "luastate/value_text.h"
@@ -87,6 +88,7 @@ class ObjectNames {
   Names names_;
   CountingRoom room_;
   ValueText values_;
+  PathEnds path_ends_;
   CoroutineLook look_;
   std::pair<Address, Active> looked_at_{};                // what look_ is of
   std::unordered_map<Address, VariableNames> variables_;  // by Proto
