@@ -107,7 +107,7 @@ TEST_CASE("alloc: shares are what the program's allocation function counts", "[a
 }
 
 // Each of them makes so few allocations at a time that a burst takes several of them, while the others sleep.
-TEST_CASE("alloc: threads that sleep and wake for some µs are counted as what they allocate", "[alloc_threads]") {
+TEST_CASE("alloc: threads that sleep and wake for some µs are counted as what they allocate", "[alloc_threads][luas]") {
   if (!has_breakpoints()) return test::skip(no_breakpoints);
   const Folder folder;
   const std::string version = source_version("5.4");
@@ -115,7 +115,7 @@ TEST_CASE("alloc: threads that sleep and wake for some µs are counted as what t
 }
 
 // A thread has no debug registers for two traps.
-TEST_CASE("alloc: two Luas in one thread, with an allocation function each", "[alloc_threads]") {
+TEST_CASE("alloc: two Luas in one thread, with an allocation function each", "[alloc_threads][luas]") {
   if (!has_breakpoints()) return test::skip(no_breakpoints);
   const Folder folder;
   const std::string newest = source_version("5.4");
@@ -288,7 +288,7 @@ TEST_CASE("alloc: a string that is where a sampled one was is not taken for that
   }
 }
 
-TEST_CASE("alloc: Luas that are made at one address after the other are told apart", "[alloc_threads]") {
+TEST_CASE("alloc: Luas that are made at one address after the other are told apart", "[alloc_threads][luas]") {
   if (!has_breakpoints()) return test::skip(no_breakpoints);
   const Folder folder;
   const std::string version = source_version("5.4"), program = compile(folder, "allocating_anew", version);

@@ -207,7 +207,7 @@ TEST_CASE("a core file of a trace has the functions that are inlined into it", "
   }
 }
 
-TEST_CASE("threads of a core file that hold each other's mutexes are told", "[core]") {
+TEST_CASE("threads of a core file that hold each other's mutexes are told", "[core][luas]") {
   const Folder folder;
   Running running({compile(folder, "deadlock", source_version("5.4"))});
   running.read_until("READY");

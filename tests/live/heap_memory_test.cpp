@@ -45,7 +45,7 @@ std::string states_in_ps(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("a Lua in shared memory is found as any other", "[heap]") {
+TEST_CASE("a Lua in shared memory is found as any other", "[heap][luas]") {
   const std::string version = GENERATE("5.1", "5.4");
   const Folder folder;
   const std::string kind = GENERATE("memfd", "anonymous", "some in a file");
@@ -104,7 +104,7 @@ TEST_CASE("a program of a sanitizer stands still as briefly as another", "[heap]
   CHECK(command.wait() != 0);
 }
 
-TEST_CASE("a standstill has a limit", "[heap]") {
+TEST_CASE("a standstill has a limit", "[heap][luas]") {
   const Folder folder;
   Running running({compile(folder, "c_heap", source_version("5.4")), "300", workload("objects.lua"), "work"});
   running.read_until("READY");

@@ -319,7 +319,7 @@ TEST_CASE("a heap in use is read at any instant", "[heap][luas]") {
 }
 
 // `--rss` needs all of the memory, so it copies all of it.
-TEST_CASE("of a process that is mostly not Lua, only Lua's pages are copied", "[heap]") {
+TEST_CASE("of a process that is mostly not Lua, only Lua's pages are copied", "[heap][luas]") {
   const std::string version = GENERATE("5.1", "5.4");
   const Folder folder;
   const std::string program = compile(folder, "c_heap", source_version(version));
@@ -378,7 +378,7 @@ TEST_CASE("resident memory goes with a file that is written, and with nothing th
   }
 }
 
-TEST_CASE("states are found wherever they are in much memory", "[heap]") {
+TEST_CASE("states are found wherever they are in much memory", "[heap][luas]") {
   const Folder folder;
   // Before Lua's memory, from its address on: more than a search that must not take long looks at.
   Running running({compile(folder, "far_state", source_version("5.4"))});

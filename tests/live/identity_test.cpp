@@ -93,7 +93,7 @@ TEST_CASE("what only C calls has the name that package.loaded has for it", "[ide
   }
 }
 
-TEST_CASE("a program of many symbols is named as ever", "[identity][identity_symbols]") {
+TEST_CASE("a program of many symbols is named as ever", "[identity][identity_symbols][luas]") {
   const Folder folder;
   Running running({compile(folder, "symbols", source_version("5.4."))});
   running.read_until("READY");

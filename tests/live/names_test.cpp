@@ -287,7 +287,7 @@ TEST_CASE("a program has the name that it was started by", "[names]") {
   }
 }
 
-TEST_CASE("what a C function does in functions without a name is its own, and shown on demand", "[names]") {
+TEST_CASE("what a C function does in functions without a name is its own, and shown on demand", "[names][luas]") {
   const Folder folder;
   Running running({compile(folder, "native_work", source_version("5.4"), {"-s"})});
   running.read_until("READY");
