@@ -63,8 +63,8 @@ ThreadState state_of(std::string_view syscall, char letter) {
   state.sp = number<Address>(next_word(syscall));
   state.pc = number<Address>(next_word(syscall));
   if (state.system_call != -1) return state;
-  // A thread that was woken after a stop, and that its CPU has not yet taken over (TASK_WAKING), as happens
-  // where the CPU is a virtual one that has none itself. It does not wait for a page.
+  // It was woken after a stop, but its CPU has not taken it over yet (TASK_WAKING, which stat shows as R: Linux,
+  // include/linux/sched.h), as happens where that is a virtual CPU that has to wait itself. It waits for no page.
   if (letter == 'R') return {.kind = ThreadState::Kind::running};
   // What the file says about a thread that has ended but is not collected yet, such as a first
   // thread while others are alive.

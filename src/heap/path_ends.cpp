@@ -1,7 +1,5 @@
 #include "heap/path_ends.h"
 
-#include <algorithm>
-
 namespace luaspy {
 
 PathEnds::PathEnds(std::span<const Node> before, std::uint32_t half)

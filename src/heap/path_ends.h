@@ -14,7 +14,7 @@ namespace luaspy {
 class PathEnds {
  public:
   // `before`: of each node the one before it, root_node or no_node where the path begins; it must outlive this object.
-  // Paths of more than 2 * `half` nodes have `half` at their begin, and at their end.
+  // Paths of more than 2 * `half` nodes have `half` at their beginning and at their end.
   PathEnds(std::span<const Node> before, std::uint32_t half);
 
   struct Ends {
@@ -28,7 +28,7 @@ class PathEnds {
   void measure(Node node);
   // `node` and those before it, `count` of them, outermost first.
   std::vector<Node> back_from(Node node, std::size_t count) const;
-  bool is_begin(Node node) const { return node == root_node || node == no_node; }
+  static bool is_begin(Node node) { return node == root_node || node == no_node; }
 
   std::span<const Node> before_;
   std::uint32_t half_;
