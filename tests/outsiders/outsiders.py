@@ -289,6 +289,11 @@ class Verdict:
     summary: str = ""
 
 
+def deviations(percentage, samples):
+    """Four standard deviations of a percentage that is found by that many samples."""
+    return 400 * (percentage / 100 * (1 - percentage / 100) / max(samples, 1)) ** 0.5
+
+
 FRAME = re.compile(r"^(.*) \((.*):(\d+)\)$")
 
 
@@ -376,15 +381,15 @@ class Judge:
         verdict.elsewhere = abs(100 - sum(verdict.shares.values()))
         allowed = self.recipe.get("elsewhere", ELSEWHERE)
         for part, goal in PARTS.items():
-            tolerance = 2 + 400 * (goal / 100 * (1 - goal / 100) / total) ** 0.5 + (allowed * goal / 100 if allowed > ELSEWHERE else 0)
+            tolerance = 2 + deviations(goal, total) + (allowed * goal / 100 if allowed > ELSEWHERE else 0)
             if abs(verdict.shares[part] - goal) > tolerance:
                 verdict.faults.append(f"{part} has {verdict.shares[part]:.1f} %, not {goal} ± {tolerance:.1f}")
         for part, (inner, least) in INNER.items():
             share = 100 * self.inner[part] / max(self.counts[part], 1)
             verdict.summary += f"\n  {'/'.join(sorted(inner))} in {share:.1f} % of {part}"
-            if share < least:
+            if share < least - deviations(least, self.counts[part]):
                 verdict.faults.append(f"{'/'.join(sorted(inner))} in {share:.1f} % of {part} only")
-        if verdict.elsewhere > allowed + 400 * (allowed / 100 / total) ** 0.5:
+        if verdict.elsewhere > allowed + deviations(allowed, total):
             verdict.faults.append(f"{verdict.elsewhere:.1f} % outside of the parts")
         if verdict.with_lua < min(98, 100 - allowed):
             verdict.faults.append(f"{verdict.with_lua:.1f} % with Lua")
@@ -471,7 +476,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--list", action="store_true", help="print the hosts' names and packages")
     parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help="write the table as a page")
-    parser.add_argument("--quick", action="store_true", help="100 Hz only, for 3 seconds")
+    parser.add_argument("--quick", action="store_true", help="500 Hz only, for 3 seconds")
     options = parser.parse_args()
     hosts = [Host(recipe) for recipe in tomllib.loads((HERE / "hosts.toml").read_text())["host"]]
     if options.list:
@@ -488,7 +493,7 @@ def main():
     workdir = options.workdir.resolve()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything that was started is ended first
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    rates = [(100, 3)] if options.quick else [(100, 5), (1000, 3)]
+    rates = [(500, 3)] if options.quick else [(100, 5), (1000, 3)]
     rows, unavailable, wrong = [], [], []
     for host in chosen:
         try:
