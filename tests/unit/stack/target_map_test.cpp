@@ -27,6 +27,14 @@ bool settle(TargetMap& map) {
   return true;
 }
 
+// As when a target is opened.
+void find(TargetMap& map) {
+  map.update(map.look());
+  map.find_luas();
+}
+
+Mapping code_at(Address start) { return {.start = start, .end = start + 0x1000, .readable = true, .executable = true}; }
+
 NativeFrame frame_at(Address pc) {
   NativeFrame frame;
   frame.pc = frame.lookup = pc;
@@ -40,6 +48,9 @@ TEST_CASE("code that no mapping explains is looked for less and less often", "[t
   FakeMapped mapped;
   KnownFiles known;
   TargetMap map(mapped, memory, known);
+  mapped.mappings.push_back(code_at(0x8000));
+  find(map);
+  map.observe({frame_at(0x8000)});
   CHECK(!settle(map));  // no unknown code was seen
   const std::vector<NativeFrame> frames = {frame_at(0x1000)};
   map.observe(frames);
@@ -54,7 +65,7 @@ TEST_CASE("code that no mapping explains is looked for less and less often", "[t
   CHECK(looks > 10);
   CHECK(looks < 30);
   // If there is new code, there may be more.
-  mapped.mappings.push_back({.start = 0x1000, .end = 0x2000, .readable = true, .executable = true});
+  mapped.mappings.insert(mapped.mappings.begin(), code_at(0x1000));
   constexpr int longest_pause = 63;
   int waited = 0;
   do map.observe(frames);
@@ -62,6 +73,40 @@ TEST_CASE("code that no mapping explains is looked for less and less often", "[t
   CHECK(waited <= longest_pause);
   map.observe({frame_at(0x9000)});
   CHECK(settle(map));
+}
+
+// Only the program and its loader are mapped when it has just been executed.
+TEST_CASE("mappings are read again before the first look at a program", "[target_map]") {
+  const NoMemory memory;
+  FakeMapped mapped;
+  KnownFiles known;
+  TargetMap map(mapped, memory, known);
+  mapped.mappings.push_back(code_at(0x1000));
+  find(map);
+  mapped.mappings.push_back(code_at(0x3000));
+  CHECK(settle(map));
+  CHECK(map.modules().executes(0x3000));
+  SECTION("until all of a look is explained") {
+    map.observe({frame_at(0x3000)});
+    mapped.mappings.push_back(code_at(0x5000));
+    map.observe({frame_at(0x1000), frame_at(0x5000)});
+    while (!settle(map)) {
+    }
+    CHECK(map.modules().executes(0x5000));
+    int looks = 0;
+    constexpr int ticks = 100;
+    for (int tick = 0; tick < ticks; ++tick) {
+      map.observe({frame_at(0x1000), frame_at(0x5000)});
+      looks += settle(map);
+    }
+    CHECK(looks == 0);
+  }
+  SECTION("or for some time, if it sleeps") {
+    int looks = 0;
+    constexpr int ticks = 1000;
+    for (int tick = 0; tick < ticks; ++tick) looks += settle(map);
+    CHECK(looks == 6);
+  }
 }
 
 }  // namespace luaspy
