@@ -17,7 +17,7 @@ struct Recorded {
 };
 
 // For how long, how often, and what bounds the pauses.
-const Words often = {"-d", "1", "-r", "400", "--max-stopped", "100"}, as_usual = {"-d", "2", "-r", "100"};
+const Words often = {"-d", "1", "-r", "400", "--max-stopped", "100"}, as_usual = {"-d", "2.3", "-r", "100"};
 
 Recorded record(const Running& running, const Words& options = often) {
   const Finished finished = luaspy(Words{"record", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())} +
