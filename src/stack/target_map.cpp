@@ -50,18 +50,17 @@ void TargetMap::find_functions() {
 
 void TargetMap::observe(const std::vector<NativeFrame>& natives) {
   if (natives.empty()) return;
-  const bool explained = std::ranges::all_of(natives,
-                                             [&](const NativeFrame& frame) { return modules_.executes(frame.lookup); });
-  if (explained) is_young_ = false;
-  stale_ |= !explained;
+  if (!looked_at_) looks_to_skip_ = looks_in_vain_ = 0;  // what was in vain before says nothing of this need
+  looked_at_ = true;
+  stale_ |= std::ranges::any_of(natives, [&](const NativeFrame& frame) { return !modules_.executes(frame.lookup); });
 }
 
 bool TargetMap::is_due() {
   if (looks_to_skip_ > 0) --looks_to_skip_;
-  if ((!stale_ && !is_young_ && !is_incomplete()) || looks_to_skip_ > 0) return false;
   constexpr int longest_pause = 6;  // as a power of two
+  const bool may_be_loading = !looked_at_ && looks_in_vain_ < longest_pause;
+  if ((!stale_ && !may_be_loading && !is_incomplete()) || looks_to_skip_ > 0) return false;
   looks_to_skip_ = (1 << std::min(++looks_in_vain_, longest_pause)) - 1;
-  if (looks_in_vain_ == longest_pause) is_young_ = false;
   return true;
 }
 

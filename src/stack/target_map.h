@@ -28,8 +28,8 @@ class TargetMap {
   void forget_symbols() { modules_.forget_symbols(); }
 
   // The frames of a look. If some are outside of all known mappings, is_due() says when to read the
-  // mappings again. Before the first look of which all are inside it says so, too, some times: a
-  // program that has just been executed is still loading its libraries.
+  // mappings again. It also does so some times before the first look: a program that has just been
+  // executed is still loading its libraries.
   void observe(const std::vector<NativeFrame>& natives);
   // Call between ticks. A target that maps and unmaps all the time must not make luaspy read its
   // mappings at every tick: each time that no new code was found, the pause is about twice as long,
@@ -56,7 +56,7 @@ class TargetMap {
   Unwinder unwinder_;
   NativeCode functions_;
   bool stale_ = false;
-  bool is_young_ = true;  // its libraries may still be about to be loaded
+  bool looked_at_ = false;
   int looks_to_skip_ = 0, looks_in_vain_ = 0;
 };
 

@@ -138,7 +138,7 @@ TEST_CASE("processes that live for some ms are sampled as long as they run", "[f
   // Where the kernel does not tell of births, it says what it did not see. On a busy machine they live for long; on a
   // quiet one, none may be seen but the first.
   constexpr int count = 200;
-  constexpr double first = 0.3, each = 0.005, expected = (first + count * each) * 200;
+  constexpr double first = 0.3, each = 0.005, expected = count * each * 200;
   const std::string confine = compile(folder, "confine");
   const Finished blind = run(Words{confine, "perf_event_open=EACCES", "--", luaspy_program} +
                              record(first, count, each));

@@ -289,11 +289,6 @@ class Verdict:
     summary: str = ""
 
 
-def deviations(percentage, samples):
-    """Four standard deviations of a percentage that is found by that many samples."""
-    return 400 * (percentage / 100 * (1 - percentage / 100) / max(samples, 1)) ** 0.5
-
-
 FRAME = re.compile(r"^(.*) \((.*):(\d+)\)$")
 
 
@@ -381,15 +376,15 @@ class Judge:
         verdict.elsewhere = abs(100 - sum(verdict.shares.values()))
         allowed = self.recipe.get("elsewhere", ELSEWHERE)
         for part, goal in PARTS.items():
-            tolerance = 2 + deviations(goal, total) + (allowed * goal / 100 if allowed > ELSEWHERE else 0)
+            tolerance = 2 + 400 * (goal / 100 * (1 - goal / 100) / total) ** 0.5 + (allowed * goal / 100 if allowed > ELSEWHERE else 0)
             if abs(verdict.shares[part] - goal) > tolerance:
                 verdict.faults.append(f"{part} has {verdict.shares[part]:.1f} %, not {goal} ± {tolerance:.1f}")
         for part, (inner, least) in INNER.items():
             share = 100 * self.inner[part] / max(self.counts[part], 1)
             verdict.summary += f"\n  {'/'.join(sorted(inner))} in {share:.1f} % of {part}"
-            if share < least - deviations(least, self.counts[part]):
+            if share < least:
                 verdict.faults.append(f"{'/'.join(sorted(inner))} in {share:.1f} % of {part} only")
-        if verdict.elsewhere > allowed + deviations(allowed, total):
+        if verdict.elsewhere > allowed + 400 * (allowed / 100 / total) ** 0.5:
             verdict.faults.append(f"{verdict.elsewhere:.1f} % outside of the parts")
         if verdict.with_lua < min(98, 100 - allowed):
             verdict.faults.append(f"{verdict.with_lua:.1f} % with Lua")

@@ -27,13 +27,20 @@ bool settle(TargetMap& map) {
   return true;
 }
 
-// As when a target is opened.
-void find(TargetMap& map) {
-  map.update(map.look());
-  map.find_luas();
-}
-
 Mapping code_at(Address start) { return {.start = start, .end = start + 0x1000, .readable = true, .executable = true}; }
+
+// A target that has just been opened.
+struct Opened {
+  explicit Opened(Address code) {
+    mapped.mappings.push_back(code_at(code));
+    map.update(map.look());
+    map.find_luas();
+  }
+  NoMemory memory;
+  FakeMapped mapped;
+  KnownFiles known;
+  TargetMap map{mapped, memory, known};
+};
 
 NativeFrame frame_at(Address pc) {
   NativeFrame frame;
@@ -44,12 +51,8 @@ NativeFrame frame_at(Address pc) {
 }  // namespace
 
 TEST_CASE("code that no mapping explains is looked for less and less often", "[target_map]") {
-  const NoMemory memory;
-  FakeMapped mapped;
-  KnownFiles known;
-  TargetMap map(mapped, memory, known);
-  mapped.mappings.push_back(code_at(0x8000));
-  find(map);
+  Opened target(0x8000);
+  TargetMap& map = target.map;
   map.observe({frame_at(0x8000)});
   CHECK(!settle(map));  // no unknown code was seen
   const std::vector<NativeFrame> frames = {frame_at(0x1000)};
@@ -65,7 +68,7 @@ TEST_CASE("code that no mapping explains is looked for less and less often", "[t
   CHECK(looks > 10);
   CHECK(looks < 30);
   // If there is new code, there may be more.
-  mapped.mappings.insert(mapped.mappings.begin(), code_at(0x1000));
+  target.mapped.mappings.insert(target.mapped.mappings.begin(), code_at(0x1000));
   constexpr int longest_pause = 63;
   int waited = 0;
   do map.observe(frames);
@@ -77,31 +80,27 @@ TEST_CASE("code that no mapping explains is looked for less and less often", "[t
 
 // Only the program and its loader are mapped when it has just been executed.
 TEST_CASE("mappings are read again before the first look at a program", "[target_map]") {
-  const NoMemory memory;
-  FakeMapped mapped;
-  KnownFiles known;
-  TargetMap map(mapped, memory, known);
-  mapped.mappings.push_back(code_at(0x1000));
-  find(map);
-  mapped.mappings.push_back(code_at(0x3000));
+  Opened target(0x1000);
+  TargetMap& map = target.map;
+  target.mapped.mappings.push_back(code_at(0x3000));
   CHECK(settle(map));
   CHECK(map.modules().executes(0x3000));
-  SECTION("until all of a look is explained") {
-    map.observe({frame_at(0x3000)});
-    mapped.mappings.push_back(code_at(0x5000));
-    map.observe({frame_at(0x1000), frame_at(0x5000)});
-    while (!settle(map)) {
-    }
-    CHECK(map.modules().executes(0x5000));
+  SECTION("and not afterwards, if it is explained") {
     int looks = 0;
     constexpr int ticks = 100;
     for (int tick = 0; tick < ticks; ++tick) {
-      map.observe({frame_at(0x1000), frame_at(0x5000)});
+      map.observe({frame_at(0x1000), frame_at(0x3000)});
       looks += settle(map);
     }
     CHECK(looks == 0);
   }
-  SECTION("or for some time, if it sleeps") {
+  SECTION("and at once if it is not") {
+    constexpr int ticks = 5;
+    for (int tick = 0; tick < ticks; ++tick) settle(map);
+    map.observe({frame_at(0x5000)});
+    CHECK(settle(map));
+  }
+  SECTION("but not for ever, if it sleeps") {
     int looks = 0;
     constexpr int ticks = 1000;
     for (int tick = 0; tick < ticks; ++tick) looks += settle(map);
