@@ -44,13 +44,8 @@ std::vector<Character> characters(std::string_view text) {
   const UnicodeWidths widths;
   std::vector<Character> all;
   while (!text.empty()) {
-    const auto lead = static_cast<unsigned char>(text[0]);
-    const std::size_t length = std::min<std::size_t>(text.size(), lead < 0x80   ? 1
-                                                                  : lead < 0xe0 ? 2
-                                                                  : lead < 0xf0 ? 3
-                                                                                : 4);
-    char32_t code = length == 1 ? lead : lead & (0x7fU >> length);
-    for (std::size_t i = 1; i < length; ++i) code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3fU);
+    const auto [length, known] = first_character(text);
+    const char32_t code = known.value_or(U'\ufffd');
     all.push_back({text.substr(0, length), code, widths.of(code)});
     text.remove_prefix(length);
   }

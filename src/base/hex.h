@@ -1,14 +1,18 @@
 #pragma once
-// Bytes as hexadecimal digits, two for each.
+// Bytes as hexadecimal digits, two for each; addresses as C writes them.
 
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace luaspy {
+
+// "0x55d0"
+inline std::string hex(std::uint64_t address) { return fmt::format("{:#x}", address); }
 
 inline std::string hex_digits(std::string_view bytes) {
   std::string digits;

@@ -5,53 +5,22 @@
 namespace luaspy {
 namespace {
 
-// Length of the well-formed UTF-8 sequence at the front (Unicode 15, table 3-7); 0 if there is
-// none.
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(1);
-  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) ||
-      (lead == 0xf4 && second > 0x8f))
-    return 0;
-  return length;
-}
-
-// Of one well-formed sequence; 0 of none.
-char32_t code_of(std::string_view sequence) {
-  if (sequence.empty()) return 0;
-  const auto lead = static_cast<unsigned char>(sequence[0]);
-  char32_t code = sequence.size() == 1 ? lead : lead & (0x7fU >> sequence.size());
-  for (const char c : sequence.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3fU);
-  return code;
-}
-
 // C0 and C1 controls and DEL, which a terminal could obey.
-bool is_control(std::string_view sequence) {
-  const auto first = static_cast<unsigned char>(sequence[0]);
-  if (sequence.size() == 1) return first < 0x20 || first == 0x7f;
-  return sequence.size() == 2 && first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
-}
+bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
 
 // Removes the first character from `text` and adds it to `result`, made printable. A text may be all of a file.
 void move_printable(std::string_view& text, std::string& result) {
   constexpr std::string_view digits = "0123456789abcdef";
-  const std::size_t length = sequence_length(text), taken = std::max<std::size_t>(length, 1);
-  if (const char32_t code = code_of(text.substr(0, length)); is_invisible(code)) {
-    result += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
-  } else if (length != 0 && !is_control(text.substr(0, length))) {
+  const auto [length, code] = first_character(text);
+  if (code && is_invisible(*code)) {
+    result += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(*code));
+  } else if (code && !is_control(*code)) {
     result += text.substr(0, length);
   } else {
-    for (const char c : text.substr(0, taken))
+    for (const char c : text.substr(0, length))
       result += {'\\', 'x', digits[static_cast<unsigned char>(c) >> 4], digits[static_cast<unsigned char>(c) & 0xf]};
   }
-  text.remove_prefix(taken);
+  text.remove_prefix(length);
 }
 
 // How many bytes at the end of `text` begin a UTF-8 sequence without completing it; 0 if none do.
@@ -66,6 +35,23 @@ std::size_t unfinished_end(std::string_view text) {
 }
 
 }  // namespace
+
+Utf8Character first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {1, lead};
+  if (lead < 0xc2 || lead > 0xf4) return {1, std::nullopt};
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  char32_t code = lead & (0x7fU >> length);
+  unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;  // of the second byte
+  unsigned most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  for (std::size_t i = 1; i < length; ++i) {
+    if (i == text.size() || byte(i) < least || byte(i) > most) return {i, std::nullopt};
+    code = code << 6 | (byte(i) & 0x3fU);
+    least = 0x80, most = 0xbf;
+  }
+  return {length, code};
+}
 
 bool is_invisible(char32_t code) {
   return code == 0xad || code == 0x61c || (code >= 0x180b && code <= 0x180f) || (code >= 0x200b && code <= 0x200f) ||

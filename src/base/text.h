@@ -2,11 +2,19 @@
 // Makes strings from a target fit for people and files.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace luaspy {
+
+// The first character of a text, which must not be empty, as UTF-8 (Unicode 15, table 3-7).
+struct Utf8Character {
+  std::size_t length;            // bytes; without a code: of what begins a character but is not one, at least 1
+  std::optional<char32_t> code;  // nullopt: this is not UTF-8
+};
+Utf8Character first_character(std::string_view text);
 
 // Whether a character has no shape of its own, or changes how those around it are written: zero width, direction,
 // separators of lines, and the like (Unicode 15, tables 23-2 and 23-3). With one of them, two names look the same,

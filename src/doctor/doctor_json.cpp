@@ -4,30 +4,21 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/hex.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/version.h"
 
 namespace luaspy {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string hex(Address address) { return fmt::format("{:#x}", address); }
 double in_hundredths(double value) { return std::round(value * 100) / 100; }
 
 template <typename Values>
 Json object_of(const Values& values) {
   Json json = Json::object();
-  for (const auto& [name, value] : values) json[std::string(name)] = value;
-  return json;
-}
-
-template <typename Value>
-Json array_of(const std::vector<Value>& values, Json (*to_json)(const Value&)) {
-  Json json = Json::array();
-  for (const Value& value : values) json.push_back(to_json(value));
+  for (const auto& [name, value] : values) json[name] = value;
   return json;
 }
 
@@ -59,7 +50,7 @@ Json to_json(const ProcessFacts& process) {
 
 Json to_json(const LuaImage& image) {
   Json layouts = Json::array();
-  for (const Lua* const layout : image.layouts) layouts.push_back(layout->name());
+  for (const Lua* const layout : image.layouts) layouts.add(layout->name());
   return {{"version", image.version},     {"file", image.path},       {"start", hex(image.start)},
           {"end", hex(image.end)},        {"certain", image.certain}, {"recognised_by", printable(image.ident)},
           {"layouts", std::move(layouts)}};
@@ -84,16 +75,16 @@ Json to_json(const LookFacts& look) {
   if (!look.lost.empty()) return {{"lost", look.lost}};
   Json shape = Json::array();
   for (const auto& [what, count] : look.shape)
-    shape.push_back(count == 0 ? Json{{"marker", what}} : Json{{"kind", what}, {"frames", count}});
+    shape.add(count == 0 ? Json{{"marker", what}} : Json{{"kind", what}, {"frames", count}});
   Json json = {{"state", look.state},
                {"vm", look.vm_state},
                {"stood_still_ns", look.stopped_ns},
                {"quality", object_of(quality_facts(look.quality))},
                {"stack", std::move(shape)},
-               {"states", array_of(look.states, to_json)},
+               {"states", Json::array(look.states, to_json)},
                {"native_frames", look.native_count},
                {"stack_bytes", look.stack_bytes}};
-  if (look.in_full) json["natives"] = array_of(look.natives, to_json);
+  if (look.in_full) json["natives"] = Json::array(look.natives, to_json);
   return json;
 }
 
@@ -102,7 +93,7 @@ Json to_json(const ThreadFacts& thread) {
                {"state", thread.state},
                {"on_cpu_seconds", in_hundredths(thread.on_cpu)},
                {"waiting_seconds", in_hundredths(thread.waited_for_cpu)},
-               {"looks", array_of(thread.looks, to_json)}};
+               {"looks", Json::array(thread.looks, to_json)}};
   if (!thread.system_call.empty()) json["system_call"] = thread.system_call;
   return json;
 }
@@ -139,7 +130,7 @@ Json to_json(const InterpreterFacts& image) {
                       {"trace_exit", image.vm->has_trace_exit}};
     return json;
   }
-  json["executes"] = array_of(image.executes, to_json);
+  json["executes"] = Json::array(image.executes, to_json);
   if (!image.collector.empty()) json["collector"] = image.collector;
   return json;
 }
@@ -147,7 +138,7 @@ Json to_json(const InterpreterFacts& image) {
 Json to_json(const TrialFacts& facts) {
   Json rejected = Json::array();
   for (const auto& [check, failures] : facts.trial.failed)
-    rejected.push_back({{"check", check}, {"count", failures.count}, {"first", hex(failures.first)}});
+    rejected.add({{"check", check}, {"count", failures.count}, {"first", hex(failures.first)}});
   Json json = {{"layout", facts.trial.lua.name()},
                {"suggested", facts.suggested},
                {"fits", facts.trial.fitted},
@@ -186,21 +177,21 @@ std::string json_of(const DoctorReport& report) {
   if (report.process) {
     json["process"] = to_json(*report.process);
     json["searched"] = report.searched;
-    json["images"] = array_of(report.images, to_json);
-    json["threads"] = array_of(report.threads, to_json);
+    json["images"] = Json::array(report.images, to_json);
+    json["threads"] = Json::array(report.threads, to_json);
     json["threads_left_out"] = report.threads_left_out;
-    json["states"] = array_of(report.states, to_json);
-    json["interpreters"] = array_of(report.interpreters, to_json);
+    json["states"] = Json::array(report.states, to_json);
+    json["interpreters"] = Json::array(report.interpreters, to_json);
     json["layouts_tried"] = {{"stack_words", report.stack_words},
-                             {"on_stacks", array_of(report.on_stacks, to_json)},
+                             {"on_stacks", Json::array(report.on_stacks, to_json)},
                              {"searched_bytes", report.searched_bytes},
-                             {"in_memory", array_of(report.in_memory, to_json)}};
-    json["files"] = array_of(report.modules, to_json);
-    json["mappings"] = array_of(report.mappings, to_json);
+                             {"in_memory", Json::array(report.in_memory, to_json)}};
+    json["files"] = Json::array(report.modules, to_json);
+    json["mappings"] = Json::array(report.mappings, to_json);
   } else {
     json["refusal"] = report.refusal;
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json.text();
 }
 
 }  // namespace luaspy

@@ -1,18 +1,14 @@
 #include "dump/dump_json.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
+#include "base/hex.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace luaspy {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string address(Address address) { return fmt::format("{:#x}", address); }
 
 Json to_json(const Frame& frame) {
   static constexpr std::array kinds = {"lua", "c", "native", "marker", "kernel"};
@@ -29,15 +25,12 @@ Json to_json(const Frame& frame) {
 // Innermost first.
 Json frames_of(const Stack& stack) {
   Json json = Json::array();
-  for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) json.push_back(to_json(*frame));
+  for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) json.add(to_json(*frame));
   return json;
 }
 
-Json to_json(const CallVariables& has) {
-  Json json = Json::array();
-  for (const Variable& variable : has.variables)
-    json.push_back({{"kind", name(variable.kind)}, {"name", variable.name}, {"value", variable.value}});
-  return json;
+Json to_json(const Variable& variable) {
+  return {{"kind", name(variable.kind)}, {"name", variable.name}, {"value", variable.value}};
 }
 
 Json to_json(const CompilerPart& part) {
@@ -56,11 +49,11 @@ Json to_json(const CompilerPart& part) {
 }
 
 Json to_json(const CompilerFunction& function) {
-  Json json = {{"file", function.file}, {"line_defined", function.line_defined}, {"jit_off", function.is_off}};
-  json["traces"] = function.traces;
-  json["starts"] = Json::array();
-  for (const CompilerPart& part : function.parts) json["starts"].push_back(to_json(part));
-  return json;
+  return {{"file", function.file},
+          {"line_defined", function.line_defined},
+          {"jit_off", function.is_off},
+          {"traces", function.traces},
+          {"starts", Json::array(function.parts, to_json)}};
 }
 
 // Functions of which nothing is known are left out.
@@ -71,7 +64,7 @@ Json to_json(const CompilerLook& compiler) {
   json["all_functions"] = compiler.has_all_functions;
   json["functions"] = Json::array();
   for (const auto& [prototype, function] : compiler.functions) {
-    if (function.is_decided()) json["functions"].push_back(to_json(function));
+    if (function.is_decided()) json["functions"].add(to_json(function));
   }
   return json;
 }
@@ -82,7 +75,7 @@ void add_detail(const FrameDetail& detail, Json& frame) {
     if (detail.source->changed) frame["source_changed"] = true;
   }
   if (!detail.variables) return;
-  frame["variables"] = to_json(*detail.variables);
+  frame["variables"] = Json::array(detail.variables->variables, to_json);
   if (!detail.variables->not_known.empty()) frame["variables_not_known"] = detail.variables->not_known;
 }
 
@@ -91,9 +84,9 @@ Json to_json(const OpenFile& file) { return {{"fd", file.fd}, {"what", file.what
 Json to_json(const Wait& wait) {
   Json json = {{"system_call", wait.system_call}, {"text", wait.text}};
   if (wait.file) json["file"] = to_json(*wait.file);
-  for (const OpenFile& file : wait.watched) json["watched"].push_back(to_json(file));
+  if (!wait.watched.empty()) json["watched"] = Json::array(wait.watched, to_json);
   if (wait.timeout) json["timeout_s"] = static_cast<double>(wait.timeout->count()) / 1e9;
-  if (wait.futex) json["futex"] = address(*wait.futex);
+  if (wait.futex) json["futex"] = hex(*wait.futex);
   if (wait.mutex_owner) json["mutex_owner"] = *wait.mutex_owner;
   if (wait.joined_thread) json["joined_thread"] = *wait.joined_thread;
   if (!wait.children.empty()) json["children"] = wait.children;
@@ -129,7 +122,7 @@ Json to_json(const ThreadLook& thread, const ProcessLook& look) {
       const CompilerFunction* const function = function_in(look, thread.details[i]);
       if (function != nullptr) frame["compiler"] = to_json(*function);
     }
-    json["frames"].push_back(std::move(frame));
+    json["frames"].add(std::move(frame));
   }
   return json;
 }
@@ -138,22 +131,22 @@ Json to_json(const CoroutineGroup& group) {
   Json json = {{"count", group.count}, {"status", name(group.status)}};
   if (!group.began.name.empty()) json["began"] = to_json(group.began);
   json["frames"] = frames_of(group.stack);
-  for (const Address L : group.examples) json["examples"].push_back(address(L));
-  for (const std::string& error : group.errors) json["errors"].push_back(error);
+  for (const Address L : group.examples) json["examples"].add(hex(L));
+  if (!group.errors.empty()) json["errors"] = group.errors;
   for (const CoroutineDetail& detail : group.details) {
-    Json& one = json["details"].emplace_back(Json{{"address", address(detail.L)}});
+    Json& one = json["details"].add({{"address", hex(detail.L)}});
     one["frames"] = Json::array();
     for (std::size_t i = std::min(group.stack.size(), detail.variables.size()); i-- > 0;) {
       Json frame = to_json(group.stack[i]);
       add_detail({std::nullopt, detail.variables[i]}, frame);
-      one["frames"].push_back(std::move(frame));
+      one["frames"].add(std::move(frame));
     }
   }
   return json;
 }
 
 Json to_json(const StateReport& state, bool with_coroutines) {
-  Json json = {{"global_state", address(state.G)}, {"lua", state.lua}};
+  Json json = {{"global_state", hex(state.G)}, {"lua", state.lua}};
   if (state.collector.known) {
     json["collector"] = {{"phase", state.collector.phase}, {"bytes", state.collector.bytes}};
     if (!state.collector.mode.empty()) json["collector"]["mode"] = state.collector.mode;
@@ -165,10 +158,9 @@ Json to_json(const StateReport& state, bool with_coroutines) {
   json["garbage"] = state.garbage, json["unread"] = state.unread;
   Json& counts = json["coroutines"] = Json::object();
   for (std::size_t i = 0; i < coroutine_statuses; ++i) {
-    if (state.counts[i] != 0) counts[std::string(name(static_cast<CoroutineStatus>(i)))] = state.counts[i];
+    if (state.counts[i] != 0) counts[name(static_cast<CoroutineStatus>(i))] = state.counts[i];
   }
-  json["groups"] = Json::array();
-  for (const CoroutineGroup& group : state.groups) json["groups"].push_back(to_json(group));
+  json["groups"] = Json::array(state.groups, to_json);
   return json;
 }
 
@@ -177,17 +169,17 @@ Json to_json(const CoreFacts& core) {
   if (!core.end.empty()) json["ended_by"] = core.end;
   if (core.missing_bytes != 0) json["missing_bytes"] = core.missing_bytes;
   for (const CoreFile::MissingFile& file : core.missing_files)
-    json["missing_files"].push_back({{"file", printable(file.path)}, {"differs", file.differs}});
+    json["missing_files"].add({{"file", printable(file.path)}, {"differs", file.differs}});
   return json;
 }
 
 // Adds the part of a look that differs from look to look, without what belongs to the process.
 void add_look(const ProcessLook& look, bool with_coroutines, Json& json) {
   json["threads"] = Json::array();
-  for (const ThreadLook& thread : look.threads) json["threads"].push_back(to_json(thread, look));
+  for (const ThreadLook& thread : look.threads) json["threads"].add(to_json(thread, look));
   json["states"] = Json::array();
   for (const StateReport& state : look.states) {
-    Json& json_of_state = json["states"].emplace_back(to_json(state, with_coroutines));
+    Json& json_of_state = json["states"].add(to_json(state, with_coroutines));
     if (const auto compiler = look.compilers.find(state.G); compiler != look.compilers.end())
       json_of_state["compiler"] = to_json(compiler->second);
   }
@@ -207,33 +199,31 @@ Json to_json(const Movement& movement) {
   return json;
 }
 
-Json to_json(const std::vector<ProcessLook>& looks, bool with_coroutines) {
+Json to_json(const LuaImage& image) { return {{"version", image.version}, {"file", image.path}}; }
+
+void add_process(const std::vector<ProcessLook>& looks, bool with_coroutines, Json& json) {
   const ProcessLook& look = looks.front();
-  Json json = {{"pid", look.pid}, {"command", look.command}};
+  json["pid"] = look.pid;
+  json["command"] = look.command;
   if (look.core) json["core"] = to_json(*look.core);
-  json["lua"] = Json::array();
-  for (const LuaImage& image : look.images) json["lua"].push_back({{"version", image.version}, {"file", image.path}});
+  json["lua"] = Json::array(look.images, to_json);
   json["read_as"] = look.layouts;
   add_look(look, with_coroutines, json);
-  if (looks.size() == 1) return json;
+  if (looks.size() == 1) return;
   json["later"] = Json::array();
-  for (auto later = looks.begin() + 1; later != looks.end(); ++later) {
-    json["later"].push_back({{"after_s", later->time - look.time}});
-    add_look(*later, with_coroutines, json["later"].back());
-  }
-  json["movements"] = Json::array();
-  for (const Movement& movement : movements(looks)) json["movements"].push_back(to_json(movement));
-  return json;
+  for (auto later = looks.begin() + 1; later != looks.end(); ++later)
+    add_look(*later, with_coroutines, json["later"].add({{"after_s", later->time - look.time}}));
+  json["movements"] = Json::array(movements(looks), to_json);
 }
 
 }  // namespace
 
 std::string to_json(const std::vector<std::vector<ProcessLook>>& processes, bool with_coroutines) {
   Json json = {{"version", 1}};
-  json.update(to_json(processes.front(), with_coroutines));
+  add_process(processes.front(), with_coroutines, json);
   for (std::size_t i = 1; i < processes.size(); ++i)
-    json["subprocesses"].push_back(to_json(processes[i], with_coroutines));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+    add_process(processes[i], with_coroutines, json["subprocesses"].add({}));
+  return json.text();
 }
 
 }  // namespace luaspy

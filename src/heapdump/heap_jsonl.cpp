@@ -4,9 +4,9 @@
 
 #include <array>
 
+#include "base/json_text.h"
 #include "heap/object_names.h"
 #include "heapdump/text_buffer.h"
-#include "output/json_text.h"
 
 namespace luaspy {
 namespace {

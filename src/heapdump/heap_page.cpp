@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "heap/heap_diff.h"
@@ -20,7 +21,6 @@
 #include "heapdump/heap_page_tree.h"
 #include "heapdump/heap_words.h"
 #include "output/flamegraph_page.h"
-#include "output/json_text.h"
 
 namespace luaspy {
 namespace {

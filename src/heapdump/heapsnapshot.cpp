@@ -9,11 +9,11 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/json_text.h"
 #include "heap/object_names.h"
 #include "heapdump/heapsnapshot_ids.h"
 #include "heapdump/text_buffer.h"
 #include "luastate/strings.h"
-#include "output/json_text.h"
 #include "profile/amount_text.h"
 
 namespace luaspy {

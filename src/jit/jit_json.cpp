@@ -1,9 +1,9 @@
 #include "jit/jit_json.h"
 
-#include <fmt/format.h>
+#include <array>
 
-#include <nlohmann/json.hpp>
-
+#include "base/hex.h"
+#include "base/json.h"
 #include "base/version.h"
 #include "jit/jit_verdict.h"
 #include "luastate/names.h"
@@ -11,24 +11,22 @@
 namespace luaspy {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json to_json(const CodePlace& place) {
-  if (place.file.empty()) return nullptr;
+  if (place.file.empty()) return Json();
   return {
       {"file", place.file}, {"line", place.line}, {"line_defined", place.line_defined}, {"entry", place.position == 0}};
 }
 
 template <typename T>
 Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
+  return value ? Json(*value) : Json();
 }
 
 Json abort_json(const JitSeen& seen, const JitAbort& abort) {
   JitAbort without_place = abort;
   without_place.at = {};
   return {{"number", or_null(abort.reason)},
-          {"reason", abort.reason ? Json(abort_text(seen, without_place)) : Json(nullptr)},
+          {"reason", abort.reason ? Json(abort_text(seen, without_place)) : Json()},
           {"at", to_json(abort.at)}};
 }
 
@@ -38,7 +36,7 @@ Json trace_json(const JitTrace& trace, const CodePlace& start) {
           {"link", link_text(trace)},
           {"bytes", trace.bytes},
           {"root", trace.root},
-          {"parent", trace.parent == 0 ? Json(nullptr) : Json{{"trace", trace.parent}, {"exit", trace.exit}}}};
+          {"parent", trace.parent == 0 ? Json() : Json{{"trace", trace.parent}, {"exit", trace.exit}}}};
 }
 
 Json to_json(const JitRow& row, std::int64_t all) {
@@ -56,24 +54,23 @@ Json to_json(const JitRow& row, std::int64_t all) {
           {"advice", row.advice},
           {"attempts", row.failed},
           {"penalty", row.penalty},
-          {"trace", row.why == WhyInterpreted::compiled ? Json(row.trace) : Json(nullptr)}};
+          {"trace", row.why == WhyInterpreted::compiled ? Json(row.trace) : Json()}};
 }
 
 Json to_json(const JitTraceRow& row, std::int64_t all) {
   Json json = trace_json(row.trace, row.start);
   json["pid"] = row.pid;
   json["percent"] = percent_of(row.ns, all);
-  Json exits = Json::array();
+  Json& exits = json["exits"] = Json::array();
   for (unsigned exit = 0; exit < row.trace.exits.size(); ++exit) {
     const int count = row.trace.exits[exit];
     const auto child = row.children.find(exit);
     const bool is_counted = count != JitTrace::exit_is_linked;
     if (child != row.children.end() || (is_counted && count != 0))
-      exits.push_back({{"exit", exit},
-                       {"taken", is_counted ? Json(count) : Json(nullptr)},
-                       {"side_trace", child != row.children.end() ? Json(child->second) : Json(nullptr)}});
+      exits.add({{"exit", exit},
+                 {"taken", is_counted ? Json(count) : Json()},
+                 {"side_trace", child != row.children.end() ? Json(child->second) : Json()}});
   }
-  json["exits"] = std::move(exits);
   return json;
 }
 
@@ -97,12 +94,12 @@ Json attempts_json(const JitSeen& seen) {
   Json all = Json::array();
   for (const auto& [start, attempts] : seen.knowledge->attempts) {
     Json aborts = Json::array();
-    for (const JitAbort& abort : attempts.aborts) aborts.push_back(abort_json(seen, abort));
-    all.push_back({{"start", to_json(attempts.start)},
-                   {"attempts", attempts.failed},
-                   {"penalty", attempts.penalty},
-                   {"blacklisted", attempts.blacklisted},
-                   {"aborts", std::move(aborts)}});
+    for (const JitAbort& abort : attempts.aborts) aborts.add(abort_json(seen, abort));
+    all.add({{"start", to_json(attempts.start)},
+             {"attempts", attempts.failed},
+             {"penalty", attempts.penalty},
+             {"blacklisted", attempts.blacklisted},
+             {"aborts", std::move(aborts)}});
   }
   return all;
 }
@@ -113,10 +110,10 @@ Json blacklisted_json(const JitKnowledge& knowledge) {
   for (const auto& [prototype, function] : knowledge.functions) {
     for (const JitStart& start : function.starts) {
       if (start.state != JitStart::State::blacklisted) continue;
-      all.push_back({{"file", chunk_name(function.place.source)},
-                     {"line_defined", function.place.line_defined},
-                     {"line", start.line},
-                     {"entry", start.position == 0}});
+      all.add({{"file", chunk_name(function.place.source)},
+               {"line_defined", function.place.line_defined},
+               {"line", start.line},
+               {"entry", start.position == 0}});
     }
   }
   return all;
@@ -125,7 +122,7 @@ Json blacklisted_json(const JitKnowledge& knowledge) {
 Json state_json(const JitSeen& seen) {
   const JitKnowledge& knowledge = *seen.knowledge;
   Json json = {{"pid", knowledge.pid},
-               {"global_state", fmt::format("{:#x}", knowledge.G)},
+               {"global_state", hex(knowledge.G)},
                {"lua", knowledge.lua->name()},
                {"compiler_on", or_null(knowledge.is_on)},
                {"found", knowledge.last.has_value()},
@@ -138,7 +135,7 @@ Json state_json(const JitSeen& seen) {
                           {"hotloop", or_null(set.hotloop)},   {"hotexit", or_null(set.hotexit)},
                           {"tryside", or_null(set.tryside)},   {"sizemcode", or_null(set.sizemcode)},
                           {"maxmcode", or_null(set.maxmcode)}};
-    json["machine_code_bytes"] = knowledge.last->has_machine_code ? Json(knowledge.last->machine_code) : Json(nullptr);
+    json["machine_code_bytes"] = knowledge.last->has_machine_code ? Json(knowledge.last->machine_code) : Json();
   }
   if (const std::optional<JitStrings>& strings = knowledge.strings)
     json["strings"] = {{"strings", strings->strings},
@@ -148,9 +145,8 @@ Json state_json(const JitSeen& seen) {
                        {"complete", strings->complete}};
   json["attempts"] = attempts_json(seen);
   json["blacklisted"] = blacklisted_json(knowledge);
-  Json events = Json::array();
-  for (const JitEvent& event : knowledge.events) events.push_back(json_of(seen, event));
-  json["events"] = std::move(events);
+  json["events"] = Json::array();
+  for (const JitEvent& event : knowledge.events) json["events"].add(json_of(seen, event));
   json["events_left_out"] = knowledge.events_left_out;
   return json;
 }
@@ -162,21 +158,23 @@ std::string jit_json(const JitReport& report) {
   const std::int64_t all = time.with_lua();
   Json states = Json::object();
   for (std::size_t i = 0; i < vm_state_count; ++i)
-    states[std::string(name(static_cast<VmState>(i)))] = static_cast<double>(time.all[i]) / 1e9;
-  Json json = {{"version", 1},      {"luaspy", version},         {"seconds", report.seconds}, {"samples", time.samples},
-               {"lost", time.lost}, {"verdict", report.verdict}, {"time", std::move(states)}};
-  Json functions = Json::array(), traces = Json::array(), compilers = Json::array();
-  for (const JitRow& row : report.rows) functions.push_back(to_json(row, all));
-  for (const JitTraceRow& row : report.traces) traces.push_back(to_json(row, all));
-  for (const JitSeen& seen : report.states) compilers.push_back(state_json(seen));
-  json["functions"] = std::move(functions);
-  json["traces"] = std::move(traces);
-  json["compilers"] = std::move(compilers);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+    states[name(static_cast<VmState>(i))] = static_cast<double>(time.all[i]) / 1e9;
+  Json json = {{"version", 1},
+               {"luaspy", version},
+               {"seconds", report.seconds},
+               {"samples", time.samples},
+               {"lost", time.lost},
+               {"verdict", report.verdict},
+               {"time", std::move(states)},
+               {"functions", Json::array()},
+               {"traces", Json::array()},
+               {"compilers", Json::array()}};
+  for (const JitRow& row : report.rows) json["functions"].add(to_json(row, all));
+  for (const JitTraceRow& row : report.traces) json["traces"].add(to_json(row, all));
+  for (const JitSeen& seen : report.states) json["compilers"].add(state_json(seen));
+  return json.text();
 }
 
-std::string event_json(const JitSeen& seen, const JitEvent& event) {
-  return json_of(seen, event).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
-}
+std::string event_json(const JitSeen& seen, const JitEvent& event) { return json_of(seen, event).line(); }
 
 }  // namespace luaspy

@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "output/json_text.h"
+#include "base/json_text.h"
 #include "profile/function_table.h"
 #include "profile/heap_text.h"
 #include "profile/mark_text.h"

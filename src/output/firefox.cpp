@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "output/json_text.h"
+#include "base/json_text.h"
 #include "profile/function_table.h"
 #include "profile/heap_text.h"
 #include "profile/mark_text.h"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/doubts.h"
+#include "base/json_text.h"
 #include "output/flamegraph_page.h"
-#include "output/json_text.h"
 #include "output/packed_recording.h"
 #include "profile/amount_text.h"
 #include "profile/heap_text.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/hex.h"
-#include "output/json_text.h"
+#include "base/json_text.h"
 #include "output/protobuf.h"
 
 namespace luaspy::otlp {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 namespace luaspy {
 namespace {

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "attach/refusal.h"
 #include "base/display_text.h"
+#include "base/json.h"
 #include "base/paint.h"
 #include "base/say.h"
 #include "base/text.h"
@@ -54,7 +54,6 @@ std::string states_text(const LuaProcess& process) {
 // "refusal". With --states: "states" (null if its memory cannot be read), "states_complete",
 // "read_as". "version" changes when a field changes its meaning or is removed.
 std::string to_json(const LuaProcesses& found, bool states) {
-  using Json = nlohmann::ordered_json;
   Json json = {{"version", 1}, {"processes", Json::array()}, {"unseen", Json::array()}};
   for (const LuaProcess& process : found.processes) {
     Json entry = {{"pid", process.pid},
@@ -68,18 +67,17 @@ std::string to_json(const LuaProcesses& found, bool states) {
                   {"cpu_seconds", std::round(process.cpu_seconds * 100) / 100}};
     entry["lua"] = Json::array();
     for (const LuaImage& image : process.images)
-      entry["lua"].push_back({{"version", image.version}, {"file", image.path}, {"certain", image.certain}});
+      entry["lua"].add({{"version", image.version}, {"file", image.path}, {"certain", image.certain}});
     if (!process.refusal.empty()) entry["refusal"] = process.refusal;
     if (states) {
       entry["states"] = process.states ? Json(*process.states) : Json();
       entry["states_complete"] = process.states_complete;
       entry["read_as"] = process.layouts;
     }
-    json["processes"].push_back(std::move(entry));
+    json["processes"].add(std::move(entry));
   }
-  for (const Unseen& unseen : found.unseen)
-    json["unseen"].push_back({{"reason", unseen.reason}, {"pids", unseen.pids}});
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  for (const Unseen& unseen : found.unseen) json["unseen"].add({{"reason", unseen.reason}, {"pids", unseen.pids}});
+  return json.text();
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 #include "report/report_json.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/doubts.h"
+#include "base/hex.h"
+#include "base/json.h"
 #include "profile/coverage.h"
 #include "profile/doing.h"
 #include "profile/function_table.h"
@@ -18,14 +17,10 @@
 namespace luaspy {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Changes that a reader would misread need another one; new fields do not.
 constexpr int version = 1;
 
 double seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
-
-std::string text_of(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
 std::string_view kind_of(const Frame& frame) {
   constexpr std::array<std::string_view, 5> kinds = {"lua", "c", "native", "marker", "kernel"};
@@ -36,7 +31,7 @@ Json lost(const Profile& profile) {
   Json json = Json::object();
   for (std::size_t i = 1; i < loss_count; ++i) {
     const auto loss = static_cast<Loss>(i);
-    if (profile.losses(loss) != 0) json[std::string(name(loss))] = profile.losses(loss);
+    if (profile.losses(loss) != 0) json[name(loss)] = profile.losses(loss);
   }
   return json;
 }
@@ -93,7 +88,7 @@ Json functions(const Profile& profile, bool lines) {
     if (lines) one["line"] = frame.line;
     if (lines && frame.line_is_near) one["line_is_near"] = true;
     add_costs(samples[at], weight[at], one);
-    json.push_back(std::move(one));
+    json.add(std::move(one));
   }
   return json;
 }
@@ -102,7 +97,7 @@ Json states(const Profile& profile) {
   const Doings samples = doings_of(profile, By::samples), weight = doings_of(profile, By::weight);
   Json json = Json::array();
   for (const Doing doing : samples.order())
-    json.push_back({{"state", names(doing).name}, {"samples", samples[doing]}, {"weight", weight[doing]}});
+    json.add({{"state", names(doing).name}, {"samples", samples[doing]}, {"weight", weight[doing]}});
   return json;
 }
 
@@ -112,12 +107,12 @@ Json threads(const Profile& profile) {
     const ThreadInfo& thread = profile.threads()[at];
     Profile::Amount all;
     for (const auto& [stack, amount] : profile.stack_counts(at)) all += amount;
-    json.push_back({{"pid", process_of(profile, thread)},
-                    {"tid", thread.tid},
-                    {"name", thread.name},
-                    {"process", command_of(profile, thread)},
-                    {"samples", all.samples},
-                    {"weight", all.weight}});
+    json.add({{"pid", process_of(profile, thread)},
+              {"tid", thread.tid},
+              {"name", thread.name},
+              {"process", command_of(profile, thread)},
+              {"samples", all.samples},
+              {"weight", all.weight}});
   }
   return json;
 }
@@ -131,8 +126,7 @@ Json labels(const Profile& profile) {
   }
   Json json = Json::object();
   for (const auto& [label, amount] : amounts)
-    json[std::string(label.first)].push_back(
-        {{"value", label.second}, {"samples", amount.samples}, {"weight", amount.weight}});
+    json[label.first].add({{"value", label.second}, {"samples", amount.samples}, {"weight", amount.weight}});
   return json;
 }
 
@@ -142,13 +136,13 @@ Json heaps(const Profile& profile) {
     const std::optional<HeapSummary> summary = heap.track.summary(profile.about.duration_ns);
     if (!summary) continue;
     Json one = {{"pid", heap.state.pid},
-                {"global_state", fmt::format("{:#x}", heap.state.G)},
+                {"global_state", hex(heap.state.G)},
                 {"last_bytes", summary->last},
                 {"least_bytes", summary->least},
                 {"most_bytes", summary->most}};
     if (summary->growth) one["growth_bytes_per_second"] = std::llround(*summary->growth);
     if (summary->cycles) one["cycles_per_second"] = *summary->cycles;
-    json.push_back(std::move(one));
+    json.add(std::move(one));
   }
   return json;
 }
@@ -174,12 +168,12 @@ Json coroutines(const Profile& profile) {
                {"places", Json::array()}};
   for (const SuspendedRow& row : suspended_rows(profile)) {
     Json stack = Json::array();
-    for (const FrameId frame : profile.stack(row.stack)) stack.push_back(describe(profile.frames()[frame], true));
-    json["places"].push_back({{"began", row.began},
-                              {"stack", std::move(stack)},
-                              {"average", row.average},
-                              {"most", row.most},
-                              {"longest_seconds", seconds(row.longest_ns)}});
+    for (const FrameId frame : profile.stack(row.stack)) stack.add(describe(profile.frames()[frame], true));
+    json["places"].add({{"began", row.began},
+                        {"stack", std::move(stack)},
+                        {"average", row.average},
+                        {"most", row.most},
+                        {"longest_seconds", seconds(row.longest_ns)}});
   }
   return json;
 }
@@ -214,7 +208,7 @@ std::string profile_json(const std::string& file, const Profile& profile, const 
                {"heaps", heaps(profile)}};
   if (!profile.marks.empty()) json["compiler"] = compiler(profile);
   if (suspended != nullptr) json["coroutines"] = coroutines(*suspended);
-  return text_of(json);
+  return json.text();
 }
 
 std::string diff_json(const std::string& file_before, const Profile& before, const std::string& file_after,
@@ -229,8 +223,8 @@ std::string diff_json(const std::string& file_before, const Profile& before, con
                {"others", diff.others},
                {"ambiguous", diff.ambiguous},
                {"functions", Json::array()}};
-  for (const ProfileDiff::Row& row : diff.rows) json["functions"].push_back(row_of(row));
-  return text_of(json);
+  for (const ProfileDiff::Row& row : diff.rows) json["functions"].add(row_of(row));
+  return json.text();
 }
 
 }  // namespace luaspy

@@ -6,9 +6,8 @@
 
 namespace luaspy {
 
-// In double quotes, escaped; bytes that are not UTF-8 become U+FFFD. `in_ascii`: so are characters
-// that are not ASCII.
-std::string json_text(std::string_view text, bool in_ascii = false);
+// In double quotes, escaped; what is not UTF-8 becomes U+FFFD.
+std::string json_text(std::string_view text);
 // In ASCII, and without characters that are special in HTML.
 std::string json_in_html(std::string_view text);
 
