@@ -8,7 +8,7 @@
 #include "live/server.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::alloc_hunt_test {
 namespace {
 
 // Redis' protocol: a command is an array of bulk strings.
@@ -119,4 +119,4 @@ TEST_CASE("scripts of redis are told apart by the start of their SHA-1", "[hosts
   CHECK(locals.out.find(" (user_script f_") != std::string::npos);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::alloc_hunt_test

@@ -17,7 +17,7 @@
 #include "support/harness.h"
 #include "support/skip.h"
 
-namespace luaspy::live {
+namespace luaspy::live::alloc_refusals_test {
 namespace {
 
 constexpr int no_permission = 4, unsupported = 7, already_traced = 9;
@@ -200,4 +200,4 @@ TEST_CASE("commands that open no perf events", "[alloc_command]") {
   program.check_unharmed();
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::alloc_refusals_test

@@ -18,7 +18,7 @@
 #include "support/harness.h"
 #include "support/skip.h"
 
-namespace luaspy::live {
+namespace luaspy::live::alloc_test {
 namespace {
 
 struct Found {
@@ -314,4 +314,4 @@ TEST_CASE("alloc: LuaJIT's shares, with what its compiler does not allocate left
   }
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::alloc_test

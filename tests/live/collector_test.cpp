@@ -9,7 +9,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::live_collector_test {
 namespace {
 
 struct Turns {
@@ -82,4 +82,4 @@ TEST_CASE("the collector's work is told from Lua's, and from its finalizers'", "
         5 * std::sqrt(expected * (1 - expected) / samples) + 0.05);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::live_collector_test

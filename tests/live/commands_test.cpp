@@ -20,7 +20,7 @@
 #include "attach/process.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::commands_test {
 namespace {
 
 std::string pid_of(const Running& running) { return std::to_string(running.pid()); }
@@ -870,4 +870,4 @@ TEST_CASE("completion knows the objects that every Lua has", "[commands]") {
   CHECK(completed.out == "registry\n");
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::commands_test

@@ -11,7 +11,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::core_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -236,4 +236,4 @@ TEST_CASE("what is no core file is said to be none", "[core]") {
   CHECK(finished.err.find("No Lua in") != std::string::npos);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::core_test

@@ -12,7 +12,7 @@
 #include "support/harness.h"
 #include "traceback.h"
 
-namespace luaspy::live {
+namespace luaspy::live::coroutines_test {
 namespace {
 
 struct Told {
@@ -288,4 +288,4 @@ TEST_CASE("what a look at coroutines costs", "[.][coroutines_cost]") {
   }
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::coroutines_test

@@ -10,7 +10,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::debuginfod_test {
 namespace {
 
 // A port that nobody listens at.
@@ -138,4 +138,4 @@ TEST_CASE("--debuginfod says what it needs", "[debuginfod]") {
         "luaspy: --debuginfod needs elfutils' program debuginfod-find (Debian: package debuginfod).\n");
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::debuginfod_test

@@ -9,7 +9,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::doctor_test {
 namespace {
 
 // A secret in the environment, the arguments, and in names and values of the Lua program.
@@ -129,4 +129,4 @@ TEST_CASE("a report that cannot be written is an error", "[doctor]") {
   CHECK(luaspy({"doctor", "--pid", std::to_string(program.pid()), "-o", "/no/such/folder/report"}).status == 8);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::doctor_test

@@ -8,7 +8,7 @@
 #include "base/display_text.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::dump_test {
 namespace {
 
 std::string dump_text(const Running& running, Words options = {}) {
@@ -278,4 +278,4 @@ TEST_CASE("on a terminal dump has colours and fits its width; NO_COLOR is honour
   CHECK(dump_text(running, {}).find('\x1b') == std::string::npos);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::dump_test

@@ -14,7 +14,7 @@
 #include "live/server.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::family_test {
 namespace {
 
 std::string word(const Words& words) {
@@ -306,4 +306,4 @@ TEST_CASE("a luaspy that is stopped by Ctrl-Z keeps no thread of the target stop
   CHECK(!parse_folded(read_file(profile)).empty());
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::family_test

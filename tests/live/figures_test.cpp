@@ -11,7 +11,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::figures_test {
 namespace {
 
 struct Figure {
@@ -127,4 +127,4 @@ TEST_CASE("each figure that record says is one that report says", "[figures]") {
   check_agreement({"-d", "1", "-s"}, lua({parent}), folder.path("asleep.luaspy"));
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::figures_test

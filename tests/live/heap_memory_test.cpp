@@ -8,7 +8,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::heap_memory_test {
 namespace {
 
 using nlohmann::json;
@@ -166,4 +166,4 @@ TEST_CASE("of an object that is just being freed only its own bytes are missing"
   REQUIRE(::kill(running.pid(), SIGCONT) == 0);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::heap_memory_test

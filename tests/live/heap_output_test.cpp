@@ -11,7 +11,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::heap_output_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -383,4 +383,4 @@ TEST_CASE("a heap is written by the formats of profiles", "[heap_output]") {
         usage);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::heap_output_test

@@ -9,7 +9,7 @@
 #include "live/server.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::heap_server_test {
 namespace {
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
@@ -123,4 +123,4 @@ TEST_CASE("the mended server forgets its clients", "[heap_server]") {
   });
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::heap_server_test

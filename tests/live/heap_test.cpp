@@ -12,7 +12,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::heap_test {
 namespace {
 
 using nlohmann::json;
@@ -412,4 +412,4 @@ TEST_CASE("a leak is named first", "[heap][luas]") {
   CHECK(finished.out.find(" {token, user} (table): +") < finished.out.find('\n'));
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::heap_test

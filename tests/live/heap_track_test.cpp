@@ -13,7 +13,7 @@
 #include "stack/stack_reader.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::live_heap_track_test {
 namespace {
 
 // All that was sampled of a process, until it ended or as the options say.
@@ -163,4 +163,4 @@ TEST_CASE("the heap takes no read of its own", "[heap_track]") {
   CHECK(with_own_read <= looks / 20);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::live_heap_track_test

@@ -10,7 +10,7 @@
 #include "named_stacks.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::hostile_test {
 namespace {
 
 void check_text(std::string text) {
@@ -125,4 +125,4 @@ TEST_CASE("a hostile source: names that are long, for many functions", "[hostile
   }
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::hostile_test

@@ -9,7 +9,7 @@
 #include "live/server.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::hosts_test {
 namespace {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -239,4 +239,4 @@ TEST_CASE("texlua runs a script", "[hosts]") {
                                                              // them
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::hosts_test

@@ -10,7 +10,7 @@
 #include "named_stacks.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::live_identity_test {
 
 TEST_CASE("functions that begin on the same line share the time as they do", "[identity][identity_line][luas]") {
   const std::string loop = "local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end ";
@@ -121,4 +121,4 @@ TEST_CASE("a program of many symbols is named as ever", "[identity][identity_sym
   }
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::live_identity_test

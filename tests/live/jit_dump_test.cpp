@@ -7,7 +7,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::jit_dump_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -144,4 +144,4 @@ TEST_CASE("a PUC Lua has no compiler to speak of", "[jit]") {
   CHECK_FALSE(dumped({"--pid", std::to_string(program.pid())}).at("states").at(0).contains("compiler"));
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::jit_dump_test

@@ -8,7 +8,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::jit_test {
 namespace {
 
 // Half of the time in a loop that LuaJIT does not compile, the other half in one that it does.
@@ -176,4 +176,4 @@ TEST_CASE("a LuaJIT that was built without its compiler", "[jit][all]") {
   CHECK(has(text, "not known whether it is on. Its state was not found: "));
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::jit_test

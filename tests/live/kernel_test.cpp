@@ -19,7 +19,7 @@
 #include "support/harness.h"
 #include "support/skip.h"
 
-namespace luaspy::live {
+namespace luaspy::live::kernel_test {
 namespace {
 
 // Reads 4 MiB of zeros with one system call, then computes for about as long as its argument says.
@@ -240,4 +240,4 @@ TEST_CASE("who may not see the kernel is told why, and gets the rest", "[kernel]
   CHECK(finished.err.find("not shown for sleeping threads: only root") != std::string::npos);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::kernel_test

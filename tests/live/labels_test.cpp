@@ -17,7 +17,7 @@
 #include "live/server.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::live_labels_test {
 namespace {
 
 // Of how many samples, by the name at the beginning of a value.
@@ -420,4 +420,4 @@ TEST_CASE("a label that no sample has is told with those that there are", "[live
   CHECK(none.err.find("This recording has none") != std::string::npos);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::live_labels_test

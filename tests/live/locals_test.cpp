@@ -18,7 +18,7 @@
 #include "stack/stack_reader.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::locals_test {
 namespace {
 
 struct Frame {
@@ -364,4 +364,4 @@ TEST_CASE("variables of a waiting LuaJIT are those that it has", "[locals][luas]
   }
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::locals_test

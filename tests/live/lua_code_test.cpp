@@ -11,7 +11,7 @@
 #include "named_stacks.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::lua_code_test {
 namespace {
 
 bool runs_in(const FoldedStack& stack, const std::string& function) {
@@ -66,4 +66,4 @@ TEST_CASE("a stripped library of Lua's is Lua's as a whole", "[lua_code][all]") 
   CHECK(recorded.frames_at("libluajit.so") == std::set<std::string>{});
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::lua_code_test

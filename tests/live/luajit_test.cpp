@@ -11,7 +11,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::luajit_test {
 namespace {
 
 struct Workload {
@@ -283,4 +283,4 @@ TEST_CASE("the VM state and the trace and the near line of a sample", "[luajit_h
   CHECK(dumped.at("threads").at(0).contains("vm_state"));
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::luajit_test

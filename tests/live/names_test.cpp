@@ -15,7 +15,7 @@
 #include "named_stacks.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::names_test {
 namespace {
 
 // Every function that has to be found does the same work.
@@ -324,4 +324,4 @@ TEST_CASE("a call through LuaJIT's FFI has the name of the C function", "[names]
   CHECK(recorded.with("qsort [C]") > 0);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::names_test

@@ -9,7 +9,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::pairs_test {
 namespace {
 
 // As luaspy names chunks: without the sign that Lua puts before a file's name or a name that load
@@ -124,4 +124,4 @@ TEST_CASE("no caller and callee that a LuaJIT program has not seen itself", "[lu
   check(command_of(target(name), jit), {20, jit == Jit::off ? 0 : 1});
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::pairs_test

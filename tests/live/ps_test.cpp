@@ -15,7 +15,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::ps_test {
 namespace {
 
 std::string quoted(const Words& words) {
@@ -282,4 +282,4 @@ TEST_CASE("what ps may not see, it counts, with the reason", "[ps]") {
   CHECK((std::ranges::find(pids, running.pid()) != pids.end()) == (::geteuid() == 0));
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::ps_test

@@ -10,7 +10,7 @@
 #include "support/harness.h"
 #include "support/skip.h"
 
-namespace luaspy::live {
+namespace luaspy::live::record_alloc_test {
 namespace {
 
 double number_in(const std::string& text, const std::string& expression) {
@@ -119,4 +119,4 @@ TEST_CASE("record --alloc: a program that it starts, and a recording without all
   }
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::record_alloc_test

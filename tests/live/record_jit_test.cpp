@@ -9,7 +9,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::record_jit_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -150,4 +150,4 @@ TEST_CASE("without --jit, and without LuaJIT, there are no marks", "[record]") {
   CHECK(mentions(of_puc.err, "no LuaJIT was seen, so there is no compiler to watch (--jit)\n"));
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::record_jit_test

@@ -14,7 +14,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::live_report_test {
 namespace {
 
 // `work` takes half of the time with `rounds` of 10, the count of its loop: as much as the other
@@ -313,4 +313,4 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
   CHECK(has(report({raw, "--source", "jit.lua", "--source-path", elsewhere}), "The file is not the one that ran"));
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::live_report_test

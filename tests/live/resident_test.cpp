@@ -22,7 +22,7 @@
 #include "luastate/luas.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::live_resident_test {
 namespace {
 
 std::vector<std::uint64_t> numbers(const std::string& line) {
@@ -382,4 +382,4 @@ TEST_CASE("a process that has ended has no resident memory", "[resident]") {
   CHECK(gone.error().cause == Cause::no_such_process);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::live_resident_test

@@ -9,7 +9,7 @@
 #include "named_stacks.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::same_source_test {
 namespace {
 
 // A wrapper without debug information, as shipped code has none: nothing but the tables that hold
@@ -135,4 +135,4 @@ local one, other = template("alpha"), template("omega")
   }
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::same_source_test

@@ -9,7 +9,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::live_share_test {
 namespace {
 
 // A number of the summary. Fails the test if the summary does not have it.
@@ -147,4 +147,4 @@ TEST_CASE("a C function called through LuaJIT's FFI has its share, and the same 
   check({command_of(target(name), jit), 60, "ffi", "1000", compile_shared(folder, "payload")});
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::live_share_test

@@ -11,7 +11,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::sleep_test {
 namespace {
 
 const std::string none_interrupted = "epoll_wait 0 recv 0 sigtimedwait 0\n";
@@ -109,4 +109,4 @@ TEST_CASE("a sleeping thread shows what it waits in, and its Lua stack", "[sleep
   CHECK(count(sleeper) == none_interrupted);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::sleep_test

@@ -16,7 +16,7 @@
 #include "attach/source_lines.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::source_test {
 namespace {
 
 std::string line_of(pid_t pid, const std::string& file, int line) {
@@ -156,4 +156,4 @@ TEST_CASE("files of a target with another root", "[source]") {
   CHECK(lines == std::vector<std::string>{"in the root", "in the root", "beside it", "beside it", "none"});
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::source_test

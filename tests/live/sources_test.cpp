@@ -11,7 +11,7 @@
 #include "input/raw_reader.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::sources_test {
 namespace {
 
 // Runs for a while, in a function of a chunk that it calls `chunk`.
@@ -98,4 +98,4 @@ TEST_CASE("a file that was written while its program ran is told to have changed
   CHECK(!found.at(main).changed);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::sources_test

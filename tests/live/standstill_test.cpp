@@ -8,7 +8,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::standstill_test {
 
 TEST_CASE("nothing moves in a standstill", "[family]") {
   const Folder folder;
@@ -132,4 +132,4 @@ TEST_CASE("a stop that somebody else has heard of is taken, and the thread runs 
   CHECK(!stop.adopt_unreported());
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::standstill_test

@@ -9,7 +9,7 @@
 #include "attach/target.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::switch_log_test {
 namespace {
 
 const char* const spinning =
@@ -114,4 +114,4 @@ TEST_CASE("the log has the registers that a stop finds", "[record]") {
   CHECK(compared == 200);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::switch_log_test

@@ -6,7 +6,7 @@
 
 #include "terminal.h"
 
-namespace luaspy::live {
+namespace luaspy::live::terminal_test {
 
 TEST_CASE("progress is one line that goes away, however narrow the terminal is", "[record]") {
   const Busy busy;
@@ -34,4 +34,4 @@ TEST_CASE("a dump on a terminal has no invisible characters", "[dump]") {
   terminal.await_text("hidden = \"a\\u202eb\"");
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::terminal_test

@@ -9,7 +9,7 @@
 
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::threads_test {
 namespace {
 
 constexpr int thread_count = 4;
@@ -353,4 +353,4 @@ TEST_CASE("the first thread ends while it is recorded", "[threads][leader][luas]
   CHECK(json.at("threads")[0].at("native_complete") == true);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::threads_test

@@ -10,7 +10,7 @@
 #include "named_stacks.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::thrown_away_test {
 namespace {
 
 struct Count {
@@ -131,4 +131,4 @@ local sum = serve(50000)
   }
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::thrown_away_test

@@ -8,7 +8,7 @@
 
 #include "terminal.h"
 
-namespace luaspy::live {
+namespace luaspy::live::top_file_test {
 namespace {
 
 void type_name(Terminal& terminal, const std::string& name) {
@@ -123,4 +123,4 @@ TEST_CASE("top's stack stands still while the display is paused, and says if a f
   terminal.await_text("(the file has changed since the process started)");
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::top_file_test

@@ -9,7 +9,7 @@
 
 #include "terminal.h"
 
-namespace luaspy::live {
+namespace luaspy::live::live_top_test {
 namespace {
 
 // The share of `hot` in both. On a busy machine other processes also take time, so only their ratio
@@ -319,4 +319,4 @@ TEST_CASE("top --batch", "[top]") {
   CHECK(luaspy({"top", "--batch", "--pid", "999999999"}).status == 3);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::live_top_test

@@ -11,7 +11,7 @@
 #include "support/harness.h"
 #include "traceback.h"
 
-namespace luaspy::live {
+namespace luaspy::live::traceback_test {
 namespace {
 
 const Words kinds = {"plain",     "gsub",        "sort",         "meta",      "pcall",    "xpcall",
@@ -209,4 +209,4 @@ TEST_CASE("a working LuaJIT's own traceback is what dump says", "[luajit_traceba
   check_all(target(name), command_of(target(name), jit), "spin.lua");
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::traceback_test

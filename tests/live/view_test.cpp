@@ -15,7 +15,7 @@
 #include "base/file_descriptor.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::view_test {
 namespace {
 
 // What comes back for bytes that are sent to a port of 127.0.0.1, until the other end closes it.
@@ -159,4 +159,4 @@ TEST_CASE("record --open shows the page", "[commands]") {
         "luaspy: --open shows a page or a picture: name one, such as -o profile.html.\n");
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::view_test

@@ -13,7 +13,7 @@
 #include "support/harness.h"
 #include "unwind/symbol_table.h"
 
-namespace luaspy::live {
+namespace luaspy::live::vm_functions_test {
 namespace {
 
 struct Recognised {
@@ -177,4 +177,4 @@ TEST_CASE("recognised functions are marked", "[identity][identity_symbols]") {
   CHECK(page.err.find("~lua") == std::string::npos);
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::vm_functions_test

@@ -17,7 +17,7 @@
 #include "base/file_descriptor.h"
 #include "support/harness.h"
 
-namespace luaspy::live {
+namespace luaspy::live::live_waiting_test {
 namespace {
 
 // Looks until the text of the thread with this name matches: it may not have reached its wait yet.
@@ -333,4 +333,4 @@ TEST_CASE("a target that sleeps does not wait for a CPU", "[waiting]") {
   CHECK(!dump(running.pid()).at("threads")[0].contains("cpu_wait"));
 }
 
-}  // namespace luaspy::live
+}  // namespace luaspy::live::live_waiting_test

@@ -4,7 +4,7 @@
 
 #include "agent/control.h"
 
-namespace luaspy {
+namespace luaspy::agent_text_test {
 namespace {
 
 AgentState example_state() {
@@ -82,4 +82,4 @@ TEST_CASE("where an agent may listen for HTTP", "[unit]") {
     CHECK_FALSE(parse_address(wrong).has_value());
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::agent_text_test

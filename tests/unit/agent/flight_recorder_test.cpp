@@ -9,7 +9,7 @@
 #include "agent/snapshot.h"
 #include "input/raw_reader.h"
 
-namespace luaspy {
+namespace luaspy::flight_recorder_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -150,4 +150,4 @@ TEST_CASE("what is kept of the past has a bound in time and in memory", "[unit]"
   CHECK(parts_of(short_one).empty());
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::flight_recorder_test

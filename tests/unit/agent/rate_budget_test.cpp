@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::rate_budget_test {
 
 TEST_CASE("the rate is lowered until luaspy takes no more than it may, and comes back", "[unit]") {
   RateBudget budget(19, 0.01);
@@ -28,4 +28,4 @@ TEST_CASE("the rate settles near the bound", "[unit]") {
   CHECK(used >= 0.005);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::rate_budget_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::service_facts_test {
 namespace {
 
 const std::string id(64, 'a');
@@ -45,4 +45,4 @@ TEST_CASE("attributes are those that are known", "[unit]") {
         OtlpAttributes{{"service.name", "shop"}, {"container.id", id}, {"k8s.pod.uid", "p"}});
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::service_facts_test

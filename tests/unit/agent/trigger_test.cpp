@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::trigger_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -120,4 +120,4 @@ TEST_CASE("looks-stuck 5s: in the same functions, at any line, without a pause",
   CHECK((changes.acts.empty() && sleeps.acts.empty() && native.acts.empty()));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::trigger_test

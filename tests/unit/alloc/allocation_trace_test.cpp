@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::allocation_trace_test {
 namespace {
 
 Frame lua_function(const char* name, int line_defined, int line = 0) {
@@ -108,4 +108,4 @@ TEST_CASE("allocation trace: of a stack that is too deep for DevTools, the inner
   CHECK(trace.calls.back().bytes == 8);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::allocation_trace_test

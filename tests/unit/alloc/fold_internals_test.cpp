@@ -4,7 +4,7 @@
 
 #include "base/mode.h"
 
-namespace luaspy {
+namespace luaspy::fold_internals_test {
 namespace {
 
 Frame of_lua(const char* name) { return {Frame::Kind::lua, name, "a.lua", 1, 2}; }
@@ -45,4 +45,4 @@ TEST_CASE("what has a name, or was not asked for by a function of Lua, stays", "
   CHECK(nothing.empty());
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::fold_internals_test

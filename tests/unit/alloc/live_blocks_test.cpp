@@ -7,7 +7,7 @@
 
 #include "support/dice.h"
 
-namespace luaspy {
+namespace luaspy::live_blocks_test {
 
 TEST_CASE("what is younger than what was made later was made later", "[unit]") {
   // Made at 10 and still there, at the sixth place; something else has the address of the one made at
@@ -63,4 +63,4 @@ TEST_CASE("what is still there is never taken for something made later", "[unit]
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::live_blocks_test

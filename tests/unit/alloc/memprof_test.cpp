@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::memprof_test {
 namespace {
 
 Stack stack_at(const std::string& file, int line) {
@@ -77,4 +77,4 @@ TEST_CASE("memprof: the heap summary, if it is known what was alive, the most by
         "\n");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::memprof_test

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::block_use_test {
 namespace {
 
 const Block a_block = {0x1000, 48, {}, true};
@@ -63,4 +63,4 @@ TEST_CASE("names of uses", "[unit]") {
   CHECK(name(BlockUse{ObjectType::thread, true, 1}) == "[stack]");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::block_use_test

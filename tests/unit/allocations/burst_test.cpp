@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::burst_test {
 namespace {
 
 using TrappedCalls = std::vector<CallTrap::Call>;
@@ -56,4 +56,4 @@ TEST_CASE("a loop is seen by sizes that repeat", "[unit]") {
   CHECK(period_of(TrappedCalls{call(0, 5, 56), call(0, 5, 56)}) == 0);  // too few to tell
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::burst_test

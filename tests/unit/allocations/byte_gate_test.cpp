@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-namespace luaspy {
+namespace luaspy::byte_gate_test {
 
 TEST_CASE("what passes a gate is chosen by bytes, however many pass at once", "[unit]") {
   ByteGate gate(1);
@@ -43,4 +43,4 @@ TEST_CASE("much that passes at once neither hangs a gate nor counts against what
   CHECK(chosen < 10);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::byte_gate_test

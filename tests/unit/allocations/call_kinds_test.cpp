@@ -7,7 +7,7 @@
 
 #include "allocations/burst_pace.h"
 
-namespace luaspy {
+namespace luaspy::call_kinds_test {
 namespace {
 
 using TrappedCalls = std::vector<CallTrap::Call>;
@@ -152,4 +152,4 @@ TEST_CASE("samples together stand for all calls", "[unit]") {
   CHECK(large == Approx(calls).epsilon(0.15));  // 50 samples: by their number alone 0.3
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::call_kinds_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::growth_runs_test {
 
 TEST_CASE("a Lua that wakes for some µs is told from one that allocates for a while", "[unit]") {
   GrowthRuns runs;
@@ -33,4 +33,4 @@ TEST_CASE("a Lua that wakes for some µs is told from one that allocates for a w
   CHECK(runs.are_short());
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::growth_runs_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::trap_cost_test {
 namespace {
 
 constexpr system::Clock::time_point start{};
@@ -45,4 +45,4 @@ TEST_CASE("a thread that slept when the trap was armed took no longer for that",
   CHECK(cost.of(start, calls({20'000, 10, 10})) < 80'000);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::trap_cost_test

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-namespace luaspy {
+namespace luaspy::machine_test {
 
 TEST_CASE("a processor's registers have names, and numbers that fit into Registers", "[arch]") {
   for (const char* const name : {"x86_64", "aarch64"}) {
@@ -54,4 +54,4 @@ TEST_CASE("of a processor whose instructions cannot be read nothing is claimed",
   CHECK(std::ranges::count(code.additions(bytes, 4), 0) == Registers::most);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::machine_test

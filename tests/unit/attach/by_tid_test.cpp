@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::by_tid_test {
 namespace {
 
 // Counts how often a number is looked at: that is what grows with the square in a list that is searched.
@@ -54,4 +54,4 @@ TEST_CASE("threads are found by their numbers and keep their order", "[by_tid]")
   CHECK(threads.find(5) == nullptr);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::by_tid_test

@@ -12,7 +12,7 @@
 
 #include "arch/machine.h"
 
-namespace luaspy {
+namespace luaspy::core_file_test {
 namespace {
 
 // A file in the directory for temporary ones, which is removed again.
@@ -121,4 +121,4 @@ TEST_CASE("a core file of another processor is refused, and the message says so"
                                  "files.");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::core_file_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::cpu_wait_test {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
@@ -109,4 +109,4 @@ TEST_CASE("where a cgroup says how long it was throttled", "[unit]") {
     CHECK(throttled_in(text) == -1);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::cpu_wait_test

@@ -5,7 +5,7 @@
 
 #include "attach/own_cpu.h"
 
-namespace luaspy {
+namespace luaspy::own_cpu_test {
 
 TEST_CASE("a thread stays on the CPUs that it is given, and others are not concerned", "[own_cpu]") {
   const std::vector<int> before = usable_cpus();
@@ -37,4 +37,4 @@ TEST_CASE("a thread that is to come at once is a real-time thread, or says that 
   }).join();
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::own_cpu_test

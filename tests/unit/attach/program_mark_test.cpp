@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-namespace luaspy {
+namespace luaspy::program_mark_test {
 namespace {
 
 std::string entry(std::uint64_t type, std::uint64_t value) {
@@ -47,4 +47,4 @@ TEST_CASE("a mark that a program erases is no other program's", "[program_mark]"
   CHECK(mark.differs(later));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::program_mark_test

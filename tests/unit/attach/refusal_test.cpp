@@ -7,7 +7,7 @@
 
 #include "attach/refusal.h"
 
-namespace luaspy {
+namespace luaspy::refusal_test {
 namespace {
 
 constexpr std::uint64_t sys_ptrace = 1 << 19;
@@ -131,4 +131,4 @@ TEST_CASE("what has ended, or is about to, is not refused", "[refusal]") {
   CHECK_FALSE(is_ending(::getpid()));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::refusal_test

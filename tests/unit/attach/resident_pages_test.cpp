@@ -7,7 +7,7 @@
 
 #include "attach/process.h"
 
-namespace luaspy {
+namespace luaspy::resident_pages_test {
 namespace {
 
 constexpr Address page = 4096;
@@ -128,4 +128,4 @@ TEST_CASE("contents are the mappings, cut to the pages that they have") {
   CHECK(searched.back().shared);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::resident_pages_test

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 
-namespace luaspy {
+namespace luaspy::trap_refusal_test {
 namespace {
 
 void says(const TrapCase& of, Cause cause, const std::string& text) {
@@ -45,4 +45,4 @@ TEST_CASE("no breakpoints for other reasons", "[trap_refusal]") {
   CHECK(explain_no_trap({{ESRCH}, 2, false, false}).cause == Cause::target_ended);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::trap_refusal_test

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-namespace luaspy {
+namespace luaspy::attach_waiting_test {
 
 using namespace std::chrono_literals;
 
@@ -111,4 +111,4 @@ TEST_CASE("why a thread stands still", "[unit]") {
   CHECK(halt_text({}, 42).empty());
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::attach_waiting_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::address_space_test {
 
 TEST_CASE("maps are parsed, found by address, and lines of another form are passed over", "[unit]") {
   const AddressSpace space = AddressSpace::parse(
@@ -37,4 +37,4 @@ TEST_CASE("mappings that overlap", "[unit]") {
   CHECK((space.mappings()[0].end == 0x9000 && space.mappings()[1].start == 0x9000));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::address_space_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::display_text_test {
 
 TEST_CASE("names are cut so that what tells most stays", "[unit]") {
   const Label label = {"discount", " (very/long/path/of/demo/orders.lua:11)"};
@@ -27,4 +27,4 @@ TEST_CASE("a terminal gets no invisible characters, but colours and lines", "[un
                           "c") == "a\\u202eb\\u200bc");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::display_text_test

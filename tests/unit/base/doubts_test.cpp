@@ -10,7 +10,7 @@
 #include "top/top_lines.h"
 #include "top/top_plain.h"
 
-namespace luaspy {
+namespace luaspy::doubts_test {
 namespace {
 
 // Samples that give no reason for doubts.
@@ -260,4 +260,4 @@ TEST_CASE("top shows a doubt in its head", "[unit]") {
   CHECK(plain_table(counts, target).find("doubtful") == std::string::npos);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::doubts_test

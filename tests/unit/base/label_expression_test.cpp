@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::label_expression_test {
 
 TEST_CASE("a label is a name and a path of Lua's names", "[unit]") {
   const auto path = [](std::string_view text) {
@@ -25,4 +25,4 @@ TEST_CASE("a label is a name and a path of Lua's names", "[unit]") {
   CHECK_FALSE(label_expression("id=a." + std::string(41, 'x')));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::label_expression_test

@@ -2,7 +2,7 @@
 
 #include "base/address_space.h"
 
-namespace luaspy {
+namespace luaspy::may_hold_objects_test {
 namespace {
 
 bool may_hold_objects(const std::string& rest) {
@@ -34,4 +34,4 @@ TEST_CASE("objects may be in memory of the process and in shared memory, not in 
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::may_hold_objects_test

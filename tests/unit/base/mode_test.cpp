@@ -5,7 +5,7 @@
 #include "profile/function_table.h"
 #include "profile/stack_view.h"
 
-namespace luaspy {
+namespace luaspy::mode_test {
 namespace {
 
 Frame frame(Frame::Kind kind, const char* name, Frame::Part part = Frame::Part::program) {
@@ -92,4 +92,4 @@ TEST_CASE("names of chunks that are in parentheses get no second ones", "[unit]"
   CHECK(describe({Frame::Kind::lua, "f", "()", 2, 3}, false) == "f (():2)");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::mode_test

@@ -3,7 +3,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::page_cache_test {
 namespace {
 
 // Each byte is the number of its page. Pages 0x20 to 0x2f cannot be read, and of page 0x30 only the
@@ -62,4 +62,4 @@ TEST_CASE("memory is bounded, and what is beyond that is still read", "[page_cac
   CHECK(pages.reads == most_pages + 2 * 10);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::page_cache_test

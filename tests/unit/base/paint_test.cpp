@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::paint_test {
 
 TEST_CASE("text has colours only where they are wanted", "[unit]") {
   CHECK(Paint()(Ink::hot, "a") == "a");
@@ -25,4 +25,4 @@ TEST_CASE("lines are broken between words, and colours take no room", "[unit]") 
   CHECK(wrapped("\n\n", 5) == "\n\n");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::paint_test

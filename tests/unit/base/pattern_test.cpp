@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-namespace luaspy {
+namespace luaspy::pattern_test {
 namespace {
 
 bool finds(std::string_view expression, std::string_view text) { return Pattern(expression).found_in(text); }
@@ -41,4 +41,4 @@ TEST_CASE("no pattern takes exponential time or a deep stack", "[unit]") {
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::pattern_test

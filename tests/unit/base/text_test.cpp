@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::text_test {
 
 TEST_CASE("what a terminal could obey or a file could break on is shown, not passed on", "[unit]") {
   CHECK(printable("größe 日本語") == "größe 日本語");
@@ -44,4 +44,4 @@ TEST_CASE("strings are quoted as Lua would, and never cut within a character", "
   CHECK(quoted("\x80\x80\x80", 9) == "\"\\x80\\x80\\x80\"…(9 bytes)");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::text_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace luaspy {
+namespace luaspy::varint_test {
 
 TEST_CASE("numbers of 7 bits a byte are read as they were written", "[unit]") {
   std::deque<std::uint8_t> bytes;
@@ -33,4 +33,4 @@ TEST_CASE("a number that does not end is none", "[unit]") {
   CHECK(!take(std::string(10, '\x80') + '\x01'));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::varint_test

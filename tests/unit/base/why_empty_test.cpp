@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::why_empty_test {
 namespace {
 
 EmptyFacts facts(std::int64_t asleep, std::int64_t waiting, std::int64_t late, double cpu_s) {
@@ -39,4 +39,4 @@ TEST_CASE("why a recording is empty is what was counted", "[unit]") {
   CHECK(why_empty(refused) == "of 1 look, 1 gave nothing (1 refused); its threads used 0.000 s of CPU time meanwhile");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::why_empty_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::movement_test {
 namespace {
 
 Frame lua(const char* name, int defined, int line) { return {Frame::Kind::lua, name, "a.lua", defined, line}; }
@@ -68,4 +68,4 @@ TEST_CASE("nothing is said of a thread that was not seen in every look", "[unit]
 }
 
 }  // namespace
-}  // namespace luaspy
+}  // namespace luaspy::movement_test

@@ -4,7 +4,7 @@
 
 #include "unit/heap/heap_image.h"
 
-namespace luaspy {
+namespace luaspy::c_heap_test {
 
 TEST_CASE("a heap of malloc's is walked, with fastbins, caches and chunks mapped alone") {
   using namespace glibc_image;
@@ -93,4 +93,4 @@ TEST_CASE("whatever a heap says, what is read of it is bounded, and its parts fi
   CHECK(walked < 2900);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::c_heap_test

@@ -2,7 +2,7 @@
 
 #include "heap/heap_copy.h"
 
-namespace luaspy {
+namespace luaspy::heap_copy_test {
 namespace {
 
 // 1 MiB from `base` on, each word its own address plus `age`.
@@ -121,4 +121,4 @@ TEST_CASE("a copy has bounds") {
         (((Changing::base + HeapCopy::piece_size - 8) >> 32) | (Changing::base + HeapCopy::piece_size) << 32));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::heap_copy_test

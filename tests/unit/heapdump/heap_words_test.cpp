@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::heap_words_test {
 
 TEST_CASE("a class says its type once", "[unit]") {
   const auto objects = [](ObjectType type, const char* name, std::int64_t count) {
@@ -20,4 +20,4 @@ TEST_CASE("a class says its type once", "[unit]") {
   CHECK(class_text("{body, id}", ObjectType::table) == "{body, id} (table)");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::heap_words_test

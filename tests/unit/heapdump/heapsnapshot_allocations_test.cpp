@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
-namespace luaspy {
+namespace luaspy::heapsnapshot_allocations_test {
 namespace {
 
 std::string tree_text(const HeapsnapshotAllocations& allocations) {
@@ -38,4 +38,4 @@ TEST_CASE("heapsnapshot: a tree of allocations of any depth", "[unit]") {
   CHECK(tree_text(trace).ends_with(std::string(deep, ']')));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::heapsnapshot_allocations_test

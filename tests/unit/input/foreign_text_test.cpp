@@ -12,7 +12,7 @@
 #include "support/foreign_files.h"
 #include "support/sample_profile.h"
 
-namespace luaspy {
+namespace luaspy::foreign_text_test {
 namespace {
 
 std::string perf_text() {
@@ -188,4 +188,4 @@ TEST_CASE("OpenTelemetry's message of a profiler that waits, and of another than
   CHECK(profile.about.command == "shop");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::foreign_text_test

@@ -16,7 +16,7 @@
 #include "report/luajit_text.h"
 #include "support/foreign_files.h"
 
-namespace luaspy {
+namespace luaspy::luajit_stream_test {
 namespace {
 
 std::string luajit_file(const std::string& name) {
@@ -261,4 +261,4 @@ TEST_CASE("fast functions have names only in the build whose numbers are known",
   CHECK(names("main") == "fast function 18");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::luajit_stream_test

@@ -11,7 +11,7 @@
 #include "output/format.h"
 #include "support/raw_file.h"
 
-namespace luaspy {
+namespace luaspy::raw_reader_test {
 namespace {
 
 Result<Profile> read(const std::string& records) {
@@ -189,4 +189,4 @@ TEST_CASE("looks at suspended coroutines that make no sense end the recording", 
   CHECK(bounded->threads().size() <= 4096);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::raw_reader_test

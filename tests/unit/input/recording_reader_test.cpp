@@ -8,7 +8,7 @@
 #include "support/foreign_files.h"
 #include "support/sample_profile.h"
 
-namespace luaspy {
+namespace luaspy::recording_reader_test {
 namespace {
 
 std::vector<std::pair<std::string, Profile>> examples() {
@@ -163,4 +163,4 @@ TEST_CASE("a recording may be compressed", "[unit]") {
   CHECK(foreign::profile_of(foreign::gzipped(recording)).about.kind == "");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::recording_reader_test

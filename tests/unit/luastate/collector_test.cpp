@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::luastate_collector_test {
 namespace {
 
 constexpr std::string_view incremental = "incremental";
@@ -54,4 +54,4 @@ TEST_CASE("a collector that goes on in its cycle shows no atomic step", "[unit]"
   CHECK_FALSE(shows_atomic_step(state("GCSsweep", 1000), unknown));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::luastate_collector_test

@@ -7,7 +7,7 @@
 #include "luastate/known_definitions.h"
 #include "luastate/tokens.h"
 
-namespace luaspy {
+namespace luaspy::definitions_test {
 namespace {
 
 // "line-last_line name/parameters" of each definition; "-" for one without a name.
@@ -210,4 +210,4 @@ TEST_CASE("a function is found among the definitions of its line by its lines, p
   CHECK(name_of(4, 4, 0, &in_outer) == "inner");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::definitions_test

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-namespace luaspy {
+namespace luaspy::detect_test {
 namespace {
 
 const AddressSpace library_space = AddressSpace::parse(
@@ -68,4 +68,4 @@ TEST_CASE("an image that can never be read is searched a few times only", "[unit
   CHECK(library.reads == reads);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::detect_test

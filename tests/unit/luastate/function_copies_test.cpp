@@ -7,7 +7,7 @@
 #include "image54.h"
 #include "luastate/names.h"
 
-namespace luaspy {
+namespace luaspy::function_copies_test {
 namespace {
 
 // Memory that counts the reads that it gets.
@@ -125,4 +125,4 @@ TEST_CASE("a function that was freed has the name of its copy, also if another o
   CHECK(names.drain_gone() == 0);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::function_copies_test

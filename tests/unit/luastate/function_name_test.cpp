@@ -4,7 +4,7 @@
 
 #include "luastate/names.h"
 
-namespace luaspy {
+namespace luaspy::function_name_test {
 namespace {
 
 using Name = LoadedFunctions::Name;
@@ -87,4 +87,4 @@ TEST_CASE("a chunk is called as Lua calls it", "[unit]") {
   CHECK(chunk_name("") == "[string \"\"]");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::function_name_test

@@ -7,7 +7,7 @@
 
 #include "luastate/detect.h"
 
-namespace luaspy {
+namespace luaspy::image_parts_test {
 namespace {
 
 constexpr Address parts_start = 0x7f0000000000, parts_page = 4096;
@@ -104,4 +104,4 @@ TEST_CASE("what never is whole is not searched for ever", "[image_parts]") {
   CHECK(library.reads == 0);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::image_parts_test

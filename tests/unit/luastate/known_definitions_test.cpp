@@ -10,7 +10,7 @@
 #include "image54.h"
 #include "luastate/names.h"
 
-namespace luaspy {
+namespace luaspy::known_definitions_test {
 namespace {
 
 const std::string head = "-- " + std::string(300, 'x') + "\n";
@@ -146,4 +146,4 @@ TEST_CASE("what is first named while the target stands still is looked for after
   CHECK(named(loaded).own_name);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::known_definitions_test

@@ -2,7 +2,7 @@
 
 #include "luastate/known_functions.h"
 
-namespace luaspy {
+namespace luaspy::known_functions_test {
 namespace {
 
 LuaWalk walk_of(std::vector<LuaCall> calls) {
@@ -46,4 +46,4 @@ TEST_CASE("a program that makes closures without end fills a table of bounded si
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::known_functions_test

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "image54.h"
 
-namespace luaspy {
+namespace luaspy::loaded_functions_test {
 namespace {
 
 struct Loaded {
@@ -210,4 +210,4 @@ TEST_CASE("names are short, and can be shown", "[loaded_functions]") {
   CHECK(named >= 10);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::loaded_functions_test

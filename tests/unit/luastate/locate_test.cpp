@@ -7,7 +7,7 @@
 
 #include "luastate/puc/puc_lua.h"
 
-namespace luaspy {
+namespace luaspy::locate_test {
 namespace {
 
 constexpr Address objects = 0x10000000, stack_start = 0x7ff000000000;
@@ -245,4 +245,4 @@ TEST_CASE("a state is found where it lay before it was known what one looks like
   CHECK(looks.active[0].L == pool.state(0));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::locate_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::native_functions_test {
 
 TEST_CASE("functions of Lua's sources are known by their names", "[unit]") {
   for (const char* name : {"lua_pcallk", "lua_setfenv", "luaL_tolstring", "luaL_openselectedlibs", "luaopen_string"}) {
@@ -39,4 +39,4 @@ TEST_CASE("source files of Lua are known by their names", "[unit]") {
     CHECK(!is_lua_source(file));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::native_functions_test

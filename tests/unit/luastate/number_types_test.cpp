@@ -13,7 +13,7 @@
 #include "luastate/luas.h"
 #include "luastate/puc/checked_sizes.h"
 
-namespace luaspy {
+namespace luaspy::number_types_test {
 namespace {
 
 using Number = NumberTypes::Number;
@@ -194,4 +194,4 @@ TEST_CASE("rows of builds with long double are tried when no usual row fits", "[
   CHECK(layouts_for("5.4.1")[4]->name() == "Lua 5.4.1 with long double");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::number_types_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::running_test {
 namespace {
 
 constexpr Address sp = 0x7000, end = 0x8000;  // of the thread's native frames
@@ -48,4 +48,4 @@ TEST_CASE("what does not run on a thread is dropped from its states", "[unit]") 
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::running_test

@@ -17,7 +17,7 @@
 #include "output/format.h"
 #include "support/framed.h"
 
-namespace luaspy {
+namespace luaspy::formats_test {
 namespace {
 
 std::size_t allocated() { return ::mallinfo2().uordblks; }
@@ -318,4 +318,4 @@ TEST_CASE("a process that has executed another program is two processes in Firef
   CHECK(has(trace.str(), "lua a.lua, then lua b.lua"));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::formats_test

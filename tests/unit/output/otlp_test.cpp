@@ -11,7 +11,7 @@
 #include "output/otlp_wire.h"
 #include "support/framed.h"
 
-namespace luaspy {
+namespace luaspy::otlp_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -193,4 +193,4 @@ TEST_CASE("otlp: bytes and objects are values of their own", "[unit]") {
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::otlp_test

@@ -7,7 +7,7 @@
 #include "output/raw.h"
 #include "support/raw_file.h"
 
-namespace luaspy {
+namespace luaspy::raw_allocations_test {
 namespace {
 
 constexpr std::int64_t a_second = 1'000'000'000;
@@ -106,4 +106,4 @@ TEST_CASE("an allocation that refers to nothing ends the recording", "[unit]") {
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::raw_allocations_test

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-namespace luaspy {
+namespace luaspy::amount_text_test {
 
 TEST_CASE("amounts in each unit", "[unit]") {
   CHECK(amount_text(3'650'000'000, Unit::nanoseconds) == "3.65 s");
@@ -38,4 +38,4 @@ TEST_CASE("costs in a table do not repeat what its head says", "[unit]") {
   CHECK(cost_heading(By::weight, Unit::objects) == "Objects");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::amount_text_test

@@ -8,7 +8,7 @@
 #include "output/summary.h"
 #include "support/framed.h"
 
-namespace luaspy {
+namespace luaspy::collector_cost_test {
 namespace {
 
 Frame lua_function(const char* name) { return {Frame::Kind::lua, name, "a.lua", 1, 0}; }
@@ -113,4 +113,4 @@ TEST_CASE("the table of what the collector costs", "[unit]") {
         "                                         1 more\n");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::collector_cost_test

@@ -8,7 +8,7 @@
 
 #include "profile/heap_text.h"
 
-namespace luaspy {
+namespace luaspy::profile_heap_track_test {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000, second = 1'000'000'000;
@@ -143,4 +143,4 @@ TEST_CASE("heaps together, and as text", "[unit]") {
   CHECK(cycles_text(12.4) == "at least 12 cycles/s");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::profile_heap_track_test

@@ -12,7 +12,7 @@
 #include "support/foreign_files.h"
 #include "support/raw_file.h"
 
-namespace luaspy {
+namespace luaspy::profile_labels_test {
 namespace {
 
 constexpr std::int64_t tick_ns = 1'000'000;
@@ -212,4 +212,4 @@ TEST_CASE("a sample with labels that are not there ends the recording", "[unit]"
   CHECK(samples_of(2) == 0);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::profile_labels_test

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-namespace luaspy {
+namespace luaspy::profile_share_test {
 namespace {
 
 Weights weights(int count, double weight) {
@@ -69,4 +69,4 @@ TEST_CASE("19 of 20 intervals have the truth, whatever the weights", "[unit]") {
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::profile_share_test

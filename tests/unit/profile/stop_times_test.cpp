@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::stop_times_test {
 
 TEST_CASE("quantiles of stop times are right within 3 %", "[unit]") {
   StopTimes times;
@@ -14,4 +14,4 @@ TEST_CASE("quantiles of stop times are right within 3 %", "[unit]") {
   CHECK(times.quantile_ns(0.99) == Approx(990'000).epsilon(0.03));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::stop_times_test

@@ -4,7 +4,7 @@
 #include "base/display_text.h"
 #include "ps/lua_processes.h"
 
-namespace luaspy {
+namespace luaspy::ps_table_test {
 
 TEST_CASE("the table of ps fits a narrow window, and leaves out what says least", "[unit]") {
   LuaProcess process;
@@ -30,4 +30,4 @@ TEST_CASE("the table of ps fits a narrow window, and leaves out what says least"
   CHECK(narrow.find("THREADS") == std::string::npos);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::ps_table_test

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <ostream>
 
-namespace luaspy {
+namespace luaspy::carried_recording_test {
 
 TEST_CASE("a recording in memory has an end, behind which nothing of it is kept", "[unit]") {
   CarriedRecording kept(10);
@@ -29,4 +29,4 @@ TEST_CASE("a page's recording may have 64 MiB", "[unit]") {
   CHECK(kept.bytes().empty());
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::carried_recording_test

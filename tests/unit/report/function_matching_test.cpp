@@ -20,7 +20,7 @@
 #include "report/report.h"
 #include "support/sample_profile.h"
 
-namespace luaspy {
+namespace luaspy::function_matching_test {
 namespace {
 
 Profile profile_of(const std::vector<Frame>& functions) {
@@ -280,4 +280,4 @@ TEST_CASE("as many functions of one name as a recording may have are matched at 
   CHECK(matching.moved.empty());  // only equal lines are: each sixth
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::function_matching_test

@@ -7,7 +7,7 @@
 #include "report/source_listing.h"
 #include "support/framed.h"
 
-namespace luaspy {
+namespace luaspy::report_report_test {
 namespace {
 
 Frame lua(const std::string& name, int defined, int line, const std::string& file = "a.lua", bool near = false) {
@@ -166,4 +166,4 @@ TEST_CASE("lines of a file are counted where they run", "[unit]") {
   CHECK(!find_source(samples.profile, "lua"));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::report_report_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::back_off_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -46,4 +46,4 @@ TEST_CASE("threads that end or sleep are no failures", "[unit]") {
   CHECK(looks(back_off, 100, 100, 10ms, Loss::ended) == 100);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::back_off_test

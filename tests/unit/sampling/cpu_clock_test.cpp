@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::cpu_clock_test {
 namespace {
 
 // Numbers that no process has (kernel/pid.c, PID_MAX_LIMIT): their clocks cannot be read.
@@ -107,4 +107,4 @@ TEST_CASE("the clock of a living process is read", "[unit]") {
   CHECK(clock.use(::getpid(), true).unknown_ns == 0);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::cpu_clock_test

@@ -6,7 +6,7 @@
 
 #include "support/fake_target.h"
 
-namespace luaspy {
+namespace luaspy::cpu_tick_test {
 namespace {
 
 using fake::at_ms;
@@ -269,4 +269,4 @@ TEST_CASE("tick: the same tick twice is one", "[unit]") {
   CHECK(Cpu::unseen(thread) == Counts{0, 0, 0, 0, 0, 0});
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::cpu_tick_test

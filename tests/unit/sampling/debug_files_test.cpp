@@ -5,7 +5,7 @@
 #include <future>
 #include <thread>
 
-namespace luaspy {
+namespace luaspy::debug_files_test {
 
 TEST_CASE("a file that is not there yet is waited for before a recording, and never during it", "[debug_files]") {
   std::promise<void> answers;
@@ -32,4 +32,4 @@ TEST_CASE("a file that is not there yet is waited for before a recording, and ne
   CHECK(asked == 3);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::debug_files_test

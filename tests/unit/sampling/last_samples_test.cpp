@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::last_samples_test {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
@@ -168,4 +168,4 @@ TEST_CASE("tables that sleepers fill have room for as many again", "[unit]") {
   CHECK_FALSE(LastSamples(tables).tables_are_full());
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::last_samples_test

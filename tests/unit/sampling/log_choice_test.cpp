@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::log_choice_test {
 
 TEST_CASE("a log of switches that was too costly is opened again when its thread switches less", "[log_choice]") {
   LogChoice choice;
@@ -21,4 +21,4 @@ TEST_CASE("switches that luaspy causes do not close the log", "[log_choice]") {
   CHECK(choice.wants_log(100, 5000, 0.5));  // it slept
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::log_choice_test

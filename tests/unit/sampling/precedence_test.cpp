@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::precedence_test {
 
 TEST_CASE("what luaspy did about real-time threads is told with a remedy, if there is one", "[unit]") {
   CHECK(precedence_text({}).empty());
@@ -25,4 +25,4 @@ TEST_CASE("what luaspy did about real-time threads is told with a remedy, if the
         "real-time threads took all of a CPU, so luaspy looked at what ran there from another one");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::precedence_test

@@ -5,7 +5,7 @@
 
 #include "support/fake_target.h"
 
-namespace luaspy {
+namespace luaspy::probe_turns_test {
 namespace {
 
 using fake::at_ms;
@@ -124,4 +124,4 @@ TEST_CASE("a process that is dropped is forgotten by each probe", "[unit]") {
   CHECK(two.second.forgotten == std::vector<SampledProcess*>{&process});
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::probe_turns_test

@@ -5,7 +5,7 @@
 
 #include "support/fake_target.h"
 
-namespace luaspy {
+namespace luaspy::result_ring_test {
 namespace {
 
 using fake::FakeProcess;
@@ -102,4 +102,4 @@ TEST_CASE("a ring loses and doubles nothing between two threads", "[unit]") {
   CHECK(ring.front() == nullptr);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::result_ring_test

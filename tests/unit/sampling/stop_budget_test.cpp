@@ -4,7 +4,7 @@
 #include <functional>
 #include <random>
 
-namespace luaspy {
+namespace luaspy::stop_budget_test {
 namespace {
 
 struct Run {
@@ -103,4 +103,4 @@ TEST_CASE("the thread that is stopped most counts, not the sum", "[unit]") {
   CHECK(taken == Approx(ticks / 2).epsilon(0.05));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::stop_budget_test

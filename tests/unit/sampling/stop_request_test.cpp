@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::stop_request_test {
 
 TEST_CASE("a session is not destroyed before what was found with it has been handed over", "[stop_request]") {
   StopRequest request;
@@ -34,4 +34,4 @@ TEST_CASE("a look that has begun is waited for, however long it takes", "[stop_r
   CHECK(request.may_destroy(false));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::stop_request_test

@@ -4,7 +4,7 @@
 
 #include "support/fake_target.h"
 
-namespace luaspy {
+namespace luaspy::tick_account_test {
 namespace {
 
 using fake::at_ms;
@@ -116,4 +116,4 @@ TEST_CASE("a thread that has ended has no more ticks", "[unit]") {
   CHECK(ticks.account.number() == std::numeric_limits<std::int64_t>::max());
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::tick_account_test

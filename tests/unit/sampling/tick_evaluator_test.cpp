@@ -4,7 +4,7 @@
 
 #include "support/fake_target.h"
 
-namespace luaspy {
+namespace luaspy::tick_evaluator_test {
 namespace {
 
 using fake::at_ms;
@@ -183,4 +183,4 @@ TEST_CASE("after a pause, a thread is read as before it; one of another program 
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::tick_evaluator_test

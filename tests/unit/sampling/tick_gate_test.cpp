@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::tick_gate_test {
 
 TEST_CASE("a tick is made by all CPU samplers, or left out by all, and counted once", "[unit]") {
   using namespace std::chrono_literals;
@@ -24,4 +24,4 @@ TEST_CASE("a tick is made by all CPU samplers, or left out by all, and counted o
   CHECK(gate.made() == 2);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::tick_gate_test

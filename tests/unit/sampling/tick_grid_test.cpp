@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-namespace luaspy {
+namespace luaspy::tick_grid_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -95,4 +95,4 @@ TEST_CASE("whoever asks for a tick's time gets the same answer, another seed ano
   CHECK(differ > 900);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::tick_grid_test

@@ -5,7 +5,7 @@
 
 #include "attach/urgency.h"
 
-namespace luaspy {
+namespace luaspy::watchdog_test {
 
 TEST_CASE("a thread that starves is helped by the least that helps", "[unit]") {
   // It keeps to a CPU though there are others.
@@ -64,4 +64,4 @@ TEST_CASE("a late thread stands still if it got no CPU between two looks", "[uni
   CHECK(!unknown.stands_still(at(0, 0)));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::watchdog_test

@@ -6,7 +6,7 @@
 
 #include "arch/machine.h"
 
-namespace luaspy {
+namespace luaspy::core_reach_test {
 namespace {
 
 // Functions of 0x100 bytes each, at so many starts, and whom they call by x86-64's call rel32.
@@ -56,4 +56,4 @@ TEST_CASE("what Lua's own code calls directly is its own, and nothing that is fa
   CHECK(own[0].end == behind + 0x100);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::core_reach_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::ghc_name_test {
 
 TEST_CASE("symbols of GHC are decoded", "[unit]") {
   CHECK(ghc_name("base_GHCziBase_map_info") == "base:GHC.Base.map");
@@ -47,4 +47,4 @@ TEST_CASE("other symbols are left as they are", "[unit]") {
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::ghc_name_test

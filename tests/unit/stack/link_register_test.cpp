@@ -11,7 +11,7 @@
 #include "stack/vm_frames.h"
 #include "unit/unwind/file_with_frames.h"
 
-namespace luaspy {
+namespace luaspy::link_register_test {
 namespace {
 
 const Machine& aarch64() { return *find_machine("aarch64"); }
@@ -212,4 +212,4 @@ TEST_CASE("a C frame of LuaJIT whose return address is still in the link registe
   CHECK_FALSE(rule.step(from, OneStack({}), caller));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::link_register_test

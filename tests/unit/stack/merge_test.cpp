@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::merge_test {
 namespace {
 
 // Functions are identified by their start: 0x4000 is machine code, 0x1000 is luaV_execute, 0x2000
@@ -276,4 +276,4 @@ TEST_CASE("a state that is called again by one that it has called goes on where 
   CHECK(merged.unpaired_c_calls == 0);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::merge_test

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <utility>
 
-namespace luaspy {
+namespace luaspy::plugin_test {
 
 TEST_CASE("a plugin is known by the folder of its files", "[unit]") {
   for (const auto& [file, plugin] : {
@@ -32,4 +32,4 @@ TEST_CASE("what only looks like the folder of a plugin is none", "[unit]") {
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::plugin_test

@@ -6,7 +6,7 @@
 
 #include "stack/snapshot.h"
 
-namespace luaspy {
+namespace luaspy::snapshot_test {
 namespace {
 
 constexpr Address from = 0x10000, to = 0x90000;  // the range that can be read
@@ -162,4 +162,4 @@ TEST_CASE("whatever was predicted, what is read is right", "[snapshot]") {
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::snapshot_test

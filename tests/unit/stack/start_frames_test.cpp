@@ -4,7 +4,7 @@
 
 #include "base/mode.h"
 
-namespace luaspy {
+namespace luaspy::start_frames_test {
 namespace {
 
 Frame native(const std::string& name, const std::string& file) { return {Frame::Kind::native, name, file, 0, 0}; }
@@ -131,4 +131,4 @@ TEST_CASE("a stack that has nothing to show says what it is", "[unit]") {
   CHECK(shown({native("main", "host"), native("poll", "libc.so.6")}, Mode::lua) == "[outside of Lua]");
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::start_frames_test

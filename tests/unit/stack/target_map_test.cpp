@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::target_map_test {
 namespace {
 
 class NoMemory : public Memory {
@@ -108,4 +108,4 @@ TEST_CASE("mappings are read again before the first look at a program", "[target
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::target_map_test

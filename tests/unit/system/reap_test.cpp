@@ -9,7 +9,7 @@
 
 #include "system/calls.h"
 
-namespace luaspy {
+namespace luaspy::reap_test {
 
 // The stop is reported to all threads of the tracer's process, and the end, too.
 TEST_CASE("an end is taken from a thread's tracer, a stop is not", "[unit]") {
@@ -33,4 +33,4 @@ TEST_CASE("an end is taken from a thread's tracer, a stop is not", "[unit]") {
   CHECK(ended);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::reap_test

@@ -9,7 +9,7 @@
 
 #include "system/signals.h"
 
-namespace luaspy {
+namespace luaspy::shorter_file_test {
 namespace {
 
 // Runs in its own process. Returns 0 if the file's contents are readable while they exist, and read
@@ -40,4 +40,4 @@ TEST_CASE("a mapped file that gets shorter", "[unit]") {
   CHECK(read_while_it_gets_shorter(true) == 0);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::shorter_file_test

@@ -8,7 +8,7 @@
 
 #include "unit/unwind/file_with_frames.h"
 
-namespace luaspy {
+namespace luaspy::module_test {
 
 // A segment may begin in the middle of a page: the kernel maps that page from its start on, and pages of
 // arm64 may have 16 or 64 KiB.
@@ -42,4 +42,4 @@ TEST_CASE("a module is where it is mapped, however large pages are", "[unwind]")
   }
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::module_test
