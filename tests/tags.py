@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
-"""Whether ctest runs each live test: a case has a tag of one of the lists in CMakeLists.txt, and each of these tags has a case. And
-whether .ci/run does, which leaves out the label `same` where it tests on all Luas: no case of these is for all Luas, or for each that is there.
+"""Whether ctest runs each live test: a case has a tag of one of the lists in CMakeLists.txt, and each of these tags has a case.
 
-    tags.py CTEST BUILD_FOLDER LIVE [SPEC]...
+    tags.py CTEST BUILD_FOLDER LIVE gate|night
 
-SPEC: what ctest runs of LIVE only where it tests on all Luas; without one, it does so here."""
+The gate leaves out the cases with the tags [all] and [night], and those of the tests whose layer is night."""
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
 
 def registered(ctest, folder, live):
-    """What ctest has LIVE run: a Catch specification for each of its tests, and which of these have the label `same`."""
+    """What ctest has LIVE run: a Catch specification for each of its tests."""
     shown = subprocess.run([ctest, "--test-dir", folder, "--show-only=json-v1"], check=True, capture_output=True, text=True).stdout
     of_live = [test for test in json.loads(shown)["tests"] if test.get("command") and pathlib.Path(test["command"][0]).resolve() == live]
-    labels = [next((p["value"] for p in test["properties"] if p["name"] == "LABELS"), []) for test in of_live]
-    return [test["command"][1] for test in of_live], [test["command"][1] for test, own in zip(of_live, labels) if "same" in own]
+    return [test["command"][1] for test in of_live]
 
 
 def cases(live, specification=None):
@@ -28,23 +27,21 @@ def cases(live, specification=None):
 
 
 def main():
-    ctest, folder, live, *elsewhere = sys.argv[1:]
+    ctest, folder, live, layers = sys.argv[1:]
     live = pathlib.Path(live).resolve()
     every, run = cases(live), set()
-    specifications, same = registered(ctest, folder, live)
+    specifications = registered(ctest, folder, live)
     problems = [] if every and specifications else ["ctest runs no live test, or there is none"]
     for specification in specifications:
         found = cases(live, specification)
         run |= found
         if not found:
             problems.append(f"ctest runs live {specification}, which no case matches")
-    on_all = set().union(*(cases(live, specification) for specification in specifications if specification not in same))
-    for specification in same if not elsewhere else []:
-        tag = specification.split("~")[0]
-        for name in sorted(cases(live, f"{tag}[all],{tag}[luas]") - on_all):
-            problems.append(f'.ci/run does not run "{name}" on all Luas: add {tag} to tags_of_luas in tests/CMakeLists.txt')
-    for specification in elsewhere:
-        run |= cases(live, specification)
+    if layers != "night":
+        lists = (pathlib.Path(__file__).parent / "CMakeLists.txt").read_text()
+        nights = re.search(r"foreach\(tag ([a-z_\s]+)\)\s+live_test\(live_\$\{tag\} night", lists).group(1).split()
+        for tag in ["all", "night", *nights]:
+            run |= cases(live, f"[{tag}]")
     problems += [f'ctest does not run "{name}": add a tag of it to a list in tests/CMakeLists.txt' for name in sorted(every - run)]
     for problem in problems:
         print("FAIL:", problem)

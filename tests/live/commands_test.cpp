@@ -314,7 +314,7 @@ TEST_CASE("a pattern that is no regular expression is a text, everywhere", "[com
         luaspy({"report", raw, "-f", "folded", "-o", "-"}).out);
 }
 
-TEST_CASE("no such process", "[commands]") {
+TEST_CASE("no such process", "[commands][smoke]") {
   // A pid that was just in use and no longer is: a pid is only reused after all others.
   pid_t gone = 0;
   {
@@ -570,7 +570,7 @@ TEST_CASE("a reader that closes the pipe ends luaspy as SIGPIPE does, without a 
   }
 }
 
-TEST_CASE("only data on standard output", "[commands]") {
+TEST_CASE("only data on standard output", "[commands][smoke]") {
   Running running(lua({workload("share.lua"), "75", "0"}));
   running.read_until("READY");
   const Finished folded = luaspy({"record", "-d", "0.5", "-f", "folded", "-o", "-", "--pid", pid_of(running)});
@@ -594,7 +594,7 @@ TEST_CASE("a command that cannot be started", "[commands]") {
   check(luaspy({"record", "--", folder.path()}), 126, "Cannot start .*: Permission denied");
 }
 
-TEST_CASE("a launched command keeps its exit status and its files", "[commands]") {
+TEST_CASE("a launched command keeps its exit status and its files", "[commands][smoke]") {
   const char* const name = GENERATE(lua54, luajit);
   INFO(name);
   const Folder folder;
@@ -771,7 +771,7 @@ TEST_CASE("what a command writes is not in a profile that goes to standard outpu
   }
 }
 
-TEST_CASE("signals end the recording and write it", "[commands]") {
+TEST_CASE("signals end the recording and write it", "[commands][smoke]") {
   const Folder folder;
   const int signal = GENERATE(SIGTERM, SIGINT, SIGHUP);
   Running running(lua({workload("spin.lua"), "plain"}));
@@ -810,7 +810,7 @@ TEST_CASE("a signal to luaspy is not one to its command, and a second SIGINT end
   CHECK(::kill(killer.pid, 0) == 0);
 }
 
-TEST_CASE("a killed luaspy leaves the target running", "[commands]") {
+TEST_CASE("a killed luaspy leaves the target running", "[commands][smoke]") {
   const char* const name = GENERATE(lua54, luajit);
   INFO(name);
   const Folder folder;

@@ -166,12 +166,12 @@ void check_forest(const Words& command) {
 
 }  // namespace
 
-TEST_CASE("each coroutine is as the program says", "[coroutines][luas]") {
+TEST_CASE("each coroutine is as the program says", "[coroutines][luas][smoke]") {
   const auto i = GENERATE(range<std::size_t>(0, targets().size()));
   check_kinds(targets()[i].command, "kinds");
 }
 
-TEST_CASE("each coroutine of LuaJIT is as the program says", "[coroutines][luas]") {
+TEST_CASE("each coroutine of LuaJIT is as the program says", "[coroutines][luas][smoke]") {
   const auto i = GENERATE(range<std::size_t>(0, luajits().size()));
   check_kinds(luajits()[i].command, "kinds");
 }

@@ -40,7 +40,7 @@ std::string report(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("a report about PUC Lua", "[doctor]") {
+TEST_CASE("a report about PUC Lua", "[doctor][smoke]") {
   Running program(with_secret + lua({"-e", code, "argsecret"}));
   program.read_until("READY");
   const std::string text = report(program.pid());
@@ -58,7 +58,7 @@ TEST_CASE("a report about PUC Lua", "[doctor]") {
   CHECK(std::regex_search(text, std::regex(R"(      not at \d+ \(first 0x[0-9a-f]+\): )")));
 }
 
-TEST_CASE("a report about LuaJIT", "[doctor]") {
+TEST_CASE("a report about LuaJIT", "[doctor][smoke]") {
   Running program(with_secret + lua({"-e", code, "argsecret"}, luajit));
   program.read_until("READY");
   const std::string text = report(program.pid());

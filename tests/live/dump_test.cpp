@@ -26,7 +26,7 @@ void check_matches(const std::string& text, const std::string& pattern) {
 
 }  // namespace
 
-TEST_CASE("a program that waits for its input", "[dump]") {
+TEST_CASE("a program that waits for its input", "[dump][smoke]") {
   const Folder folder;
   const std::string script = folder.write("ask.lua",
                                           "local function ask(question, ...)\n"

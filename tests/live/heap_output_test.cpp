@@ -352,7 +352,7 @@ TEST_CASE("a heap snapshot says that it cannot have an object of 5 GiB", "[heap_
   CHECK(bytes == heap.live_bytes());
 }
 
-TEST_CASE("a heap is written by the formats of profiles", "[heap_output]") {
+TEST_CASE("a heap is written by the formats of profiles", "[heap_output][smoke]") {
   const Folder folder;
   Running running(lua({workload("known_objects.lua")}));
   running.read_until("READY");

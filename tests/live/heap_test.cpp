@@ -80,7 +80,7 @@ Words luas_of_all_numbers() {
 
 }  // namespace
 
-TEST_CASE("a heap at rest is counted to the byte, by class and by holder", "[heap][luas]") {
+TEST_CASE("a heap at rest is counted to the byte, by class and by holder", "[heap][luas][smoke]") {
   const std::string name = GENERATE_COPY(from_range(luas_of_all_numbers()));
   INFO(name);
   Running running(lua({workload("objects.lua"), "wait"}, name));

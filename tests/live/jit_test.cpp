@@ -35,7 +35,7 @@ std::string report_of(const Running& program, const Words& options = {}) {
 
 }  // namespace
 
-TEST_CASE("what is not compiled, why, and what it costs", "[jit]") {
+TEST_CASE("what is not compiled, why, and what it costs", "[jit][smoke]") {
   const Folder folder;
   Running program(lua({folder.write("a.lua", closures)}, luajit));
   program.read_until("READY");

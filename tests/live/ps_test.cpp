@@ -101,7 +101,7 @@ TEST_CASE("ps counts states on a busy machine, too", "[ps]") {
   CHECK(process.at("states_complete") == true);
 }
 
-TEST_CASE("ps lists the processes that run Lua", "[ps]") {
+TEST_CASE("ps lists the processes that run Lua", "[ps][smoke]") {
   Namespace processes;
   CHECK(processes.luaspy({"ps"}).err == "No process runs Lua.\n");
   const std::vector<std::pair<std::string, std::string>> kinds = {{"debian-lua5.1-bookworm", "5.1.5"},
@@ -172,7 +172,7 @@ TEST_CASE("ps lists the processes that run Lua", "[ps]") {
   CHECK(longest <= 91);  // with the carriage return
 }
 
-TEST_CASE("--pid auto and --name", "[ps]") {
+TEST_CASE("--pid auto and --name", "[ps][smoke]") {
   Namespace processes;
   Finished finished = processes.luaspy({"dump", "--pid", "auto"});
   CHECK(finished.status == 5);

@@ -52,7 +52,7 @@ std::uintmax_t size_of(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a killed luaspy leaves a raw recording that is whole up to its last flush", "[record]") {
+TEST_CASE("a killed luaspy leaves a raw recording that is whole up to its last flush", "[record][smoke]") {
   const TwoFunctions target(lua54);
   const Folder folder;
   const std::string path = folder.path("raw.luaspy");

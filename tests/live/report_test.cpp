@@ -82,7 +82,7 @@ bool has(const std::string& text, const std::string& pattern) { return std::rege
 
 }  // namespace
 
-TEST_CASE("report reads what comes through a pipe, and adds up several recordings", "[report]") {
+TEST_CASE("report reads what comes through a pipe, and adds up several recordings", "[report][smoke]") {
   const Folder folder;
   const std::string one = recorded(folder, "one", script_of(10, 0.4)),
                     two = recorded(folder, "two", script_of(30, 0.8));

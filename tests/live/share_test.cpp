@@ -111,7 +111,7 @@ void check(const Share& share) {
 
 }  // namespace
 
-TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share][luas]") {
+TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share][luas][smoke]") {
   const std::string name = GENERATE_COPY(
       from_range(prepared({"debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
                            "debian-lua5.4-bookworm", "debian-lua5.5-sid"})));
@@ -128,7 +128,7 @@ TEST_CASE("shares of samples are shares of time, in builds of every shape", "[sh
     check({target(fmt::format("lua-{}-{}", version, shape)).command, 75, "arith", "1000"});
 }
 
-TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share][luas]") {
+TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share][luas][smoke]") {
   const std::string name = GENERATE_COPY(from_range(prepared({"debian-luajit-bookworm", "luajit-2.1.newest-gc32"})));
   const Words command = command_of(target(name), GENERATE(Jit::off, Jit::on));
   check({command, 75, "arith", "100"});

@@ -23,7 +23,7 @@ int width_of(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("top shows the hot function with its share", "[top]") {
+TEST_CASE("top shows the hot function with its share", "[top][smoke]") {
   const char* const name = GENERATE(lua54, luajit);
   INFO(name);
   const Busy busy(name);
@@ -278,7 +278,7 @@ TEST_CASE("a command that top has started: its output comes after the screen, it
   CHECK(terminal.is_as_before());
 }
 
-TEST_CASE("top --batch", "[top]") {
+TEST_CASE("top --batch", "[top][smoke]") {
   const Busy busy;
   const std::string pid = std::to_string(busy.running.pid());
   const Finished finished = luaspy(

@@ -179,7 +179,7 @@ TEST_CASE("a target that waits in write() has all of its stack", "[traceback_wai
   check_in_write(any_of(targets()));
 }
 
-TEST_CASE("a waiting target's own traceback is what dump says", "[traceback_waiting][luas]") {
+TEST_CASE("a waiting target's own traceback is what dump says", "[traceback_waiting][luas][smoke]") {
   const TargetSpec& spec = any_of(targets());
   check_all(spec, spec.command, "traceback.lua");
 }
@@ -195,7 +195,7 @@ TEST_CASE("the traceback of a Lua with other types of numbers is what dump says"
   check_all(spec, spec.command, "spin.lua");
 }
 
-TEST_CASE("a waiting LuaJIT's own traceback is what dump says", "[luajit_traceback_waiting][luas]") {
+TEST_CASE("a waiting LuaJIT's own traceback is what dump says", "[luajit_traceback_waiting][luas][smoke]") {
   const TargetSpec& spec = any_of(luajits());
   check_all(spec, spec.command, "traceback.lua");
 }

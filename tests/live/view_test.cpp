@@ -57,7 +57,7 @@ Words with_desktop(const Folder& folder) {
 
 }  // namespace
 
-TEST_CASE("view serves a page to those on this machine who know its address", "[commands]") {
+TEST_CASE("view serves a page to those on this machine who know its address", "[commands][smoke]") {
   const Folder folder;
   const std::string text = "<html>" + std::string(300'000, 'x') + "</html>";
   const std::string page = folder.write("my page.html", text);

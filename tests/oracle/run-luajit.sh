@@ -38,5 +38,5 @@ while IFS=$'\t' read -r version headers library gc64; do
   ((count % 2 == 0)) && wait "${jobs[@]: -2:1}"
 done <"$targets/luajit-sources.tsv"
 for job in "${jobs[@]}"; do wait "$job"; done
-[[ $(<"$targets/prepared") == all ]] && least=4 || least=2
+least=6
 ((count >= least)) || { echo "only $count LuaJITs are in $targets/luajit-sources.tsv"; exit 1; }

@@ -15,7 +15,6 @@ one() {
 }
 
 wanted='^(5\.1\.5|5\.2\.4|5\.3\.[036]|5\.4\.[29]|5\.5\.1)$' least=8
-[[ $(<"$targets/prepared") == all ]] || wanted=. least=4
 jobs=() count=0
 while IFS=$'\t' read -r version headers lua _; do
   [[ $version =~ $wanted ]] || continue

@@ -1,19 +1,20 @@
 #!/bin/bash
 # Prepares the real Lua and LuaJIT programs for the live and oracle tests: Debian's own binaries,
 # and builds of Debian's sources in many shapes. Nothing is installed, everything is written to
-# OUTDIR, and existing files are not made again. With "fetch" it ends when everything has been
-# downloaded; with "debian" it prepares only bookworm's own Luas. README.md beside this file lists
-# the origins.
+# OUTDIR, and existing files are not made again. With "packages" it prepares only the interpreters
+# that bookworm has as packages, and compiles nothing; with "versions" also a library of each version
+# of Lua that has a layout or a bytecode of its own. With "fetch" it ends when everything has been
+# downloaded. README.md beside this file lists the origins.
 set -euo pipefail
 
 die() { printf 'prepare.sh: %s\n' "$*" >&2; exit 2; }
-[[ $# -ge 1 ]] || die "usage: prepare.sh OUTDIR [debian] [fetch]"
+[[ $# -ge 1 ]] || die "usage: prepare.sh OUTDIR [packages|versions] [fetch]"
 mkdir -p "$1"
 out=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
-all=1 fetch=
+level=all fetch=
 for word in "${@:2}"; do
-  case $word in debian) all= ;; fetch) fetch=1 ;; *) die "usage: prepare.sh OUTDIR [debian] [fetch]" ;; esac
+  case $word in packages | versions) level=$word ;; fetch) fetch=1 ;; *) die "usage: prepare.sh OUTDIR [packages|versions] [fetch]" ;; esac
 done
 [[ $out$here != *[[:space:]]* ]] || die "a path with white space in it can't be a word of a command line: $out"
 mkdir -p "$out"/{src,build,log,stamp}
@@ -324,6 +325,8 @@ debian_host() {
 
 job debs-bookworm unpack_debs bookworm lua5.1 lua5.2 lua5.3 lua5.4 redis-server
 job debs-bookworm-luajit unpack_debs bookworm-luajit luajit
+all=
+[[ $level != all ]] || all=1
 if [[ $all ]]; then
   wait # for the jobs that write to the same folders
   job debs-bookworm-hosts unpack_debs bookworm redis-tools haproxy nmap tshark texlive-binaries
@@ -338,7 +341,10 @@ if [[ $all ]]; then
 fi
 labels=() luajit_labels=()
 while read -ra line; do
-  [[ $all || ${line[1]} == bookworm/lua5.?/src || ${line[1]} == bookworm/luajit ]] || continue
+  case $level-${line[0]} in
+    packages-*) continue ;;
+    versions-5.3.[145] | versions-5.4.[368] | versions-5.5.0 | versions-luajit-2.1.20230119 | versions-luajit-2.1.20250117 | versions-luajit-sid) continue ;;
+  esac
   if [[ ${line[0]} == luajit-* ]]; then
     luajit_labels+=("${line[0]}")
     job "source-${line[0]}" unpack_luajit "${line[@]}"
@@ -398,7 +404,7 @@ done
 for version in $luajits; do
   # The other versions are tested with 64-bit references by Debian's own binaries.
   case $version in
-    *.20170501 | *.20220320 | *.tarantool*) job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-DLUAJIT_ENABLE_GC64 ;;
+    *.20170501 | *.20220320 | *.tarantool*) [[ ! $all && $version != *.20220320 ]] || job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-DLUAJIT_ENABLE_GC64 ;;
     *.newest) job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-fPIC ;; # shared objects are also linked from these
   esac
   # For these only the offsets of fields matter, which differ from those of others with the same
@@ -431,7 +437,7 @@ if [[ $all ]]; then builds_in_many_shapes; fi
 wait
 
 # Writes tables of what is available, and records what was requested, for tests that count.
-[[ $all ]] && echo all >"$out/prepared" || echo debian >"$out/prepared"
+echo "$level" >"$out/prepared"
 for table in target number host luajit luajit-host sanitizer; do
   for name in "${jobs_wanted[@]}"; do
     if have "$name" && [[ -e $out/build/$name/$table ]]; then cat "$out/build/$name/$table"; fi

@@ -75,7 +75,7 @@ std::string file_of(const std::string& ranges, std::size_t zeros) {
 
 }  // namespace
 
-TEST_CASE("a .luaheap file that is cut anywhere is refused", "[heap_file]") {
+TEST_CASE("a .luaheap file that is cut anywhere is refused", "[heap_file][slow]") {
   const std::string& good = good_file();
   REQUIRE(good.size() > 1000);
   const File file;

@@ -80,7 +80,7 @@ TEST_CASE("of a page, it is told how much of its file is read", "[unit]") {
 }
 
 // 64 MiB are the most that luaspy writes, and the most that it reads.
-TEST_CASE("a page with more than 64 MiB of recording is not read to its end, and not taken out", "[unit]") {
+TEST_CASE("a page with more than 64 MiB of recording is not read to its end, and not taken out", "[unit][slow]") {
   const auto bytes_of = [](std::size_t size) {
     std::istringstream page(page_with(std::string(size, 'x')));
     return raw_bytes(page, raw::most_carried).size();
@@ -112,7 +112,7 @@ TEST_CASE("the recording in a page is read like a raw recording", "[unit]") {
   CHECK(first.str() == second.str());
 }
 
-TEST_CASE("pages without a recording, and damaged ones", "[unit]") {
+TEST_CASE("pages without a recording, and damaged ones", "[unit][slow]") {
   const auto error_of = [](const std::string& page) {
     std::istringstream in(page);
     const Result<Profile> read = read_raw(in, {});

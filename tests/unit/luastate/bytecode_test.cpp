@@ -475,7 +475,7 @@ TEST_CASE("strings: short, long, empty, cut, and none") {
   }
 }
 
-TEST_CASE("damaged Protos do no harm") {
+TEST_CASE("damaged Protos do no harm", "[slow]") {
   std::mt19937 random(2);
   for (const Layout& row : layouts()) {
     for (int round = 0; round < rounds(2000); ++round) {

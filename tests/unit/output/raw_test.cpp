@@ -386,7 +386,7 @@ TEST_CASE("no byte that is changed in a raw recording is believed", "[unit]") {
   }
 }
 
-TEST_CASE("whatever is in the blocks of a raw recording, what is read is a profile", "[unit]") {
+TEST_CASE("whatever is in the blocks of a raw recording, what is read is a profile", "[unit][slow]") {
   Recorder recorder;
   record_everything(recorder);
   const std::vector<std::string> good = payloads(recorder.file());

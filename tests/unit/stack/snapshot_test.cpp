@@ -140,7 +140,7 @@ TEST_CASE("a prediction of memory that is gone costs nothing but itself", "[snap
   CHECK(right(snapshot, 0x80010, 0x10));
 }
 
-TEST_CASE("whatever was predicted, what is read is right", "[snapshot]") {
+TEST_CASE("whatever was predicted, what is read is right", "[snapshot][slow]") {
   const Counted memory;
   Snapshot snapshot(memory);
   std::minstd_rand random(7);
