@@ -1,7 +1,6 @@
 #include "agent/agent.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -204,7 +203,7 @@ class Agent {
       return Error{Cause::usage, "This agent keeps nothing: start it with --keep 10m --snapshots FOLDER."};
     const Result<std::vector<std::string>> paths = snapshots_->write(pid);
     if (!paths) return paths.error();
-    return fmt::format("{}\n", fmt::join(*paths, "\n"));
+    return joined(*paths, "\n") + '\n';
   }
 
   static SamplerOptions sampler_options(const AgentOptions& options) {

@@ -1,9 +1,9 @@
 #include "agent/snapshots.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/say.h"
+#include "base/text.h"
 #include "system/signals.h"
 
 namespace luaspy {
@@ -28,7 +28,7 @@ bool Snapshots::begin(int pid, const std::string& why) {
   is_busy_ = true;
   writes_ = system::thread_without_signals([this, pid, why] {
     const Result<std::vector<std::string>> paths = write(pid);
-    if (paths) say("luaspy agent: process {}: {}: written: {}\n", pid, why, fmt::join(*paths, ", "));
+    if (paths) say("luaspy agent: process {}: {}: written: {}\n", pid, why, joined(*paths, ", "));
     else say("luaspy agent: process {}: {}: no snapshot: {}\n", pid, why, paths.error().text);
     is_busy_ = false;
   });

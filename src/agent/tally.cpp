@@ -1,7 +1,6 @@
 #include "agent/tally.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.h"
 
@@ -32,7 +31,7 @@ void Tally::set_programs(const std::map<KnownPrograms::Key, KnownPrograms::Known
   for (const auto& [key, known] : programs) {
     Of& program = programs_[key].of;
     program.name = printable(base_name(known.executable));
-    program.luas = fmt::format("{}", fmt::join(known.luas, ", "));
+    program.luas = joined(known.luas, ", ");
   }
 }
 

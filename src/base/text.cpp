@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <type_traits>
+
 namespace luaspy {
 namespace {
 
@@ -32,6 +34,17 @@ std::size_t unfinished_end(std::string_view text) {
     return wanted > back && byte <= 0xf4 ? back : 0;
   }
   return 0;
+}
+
+template <class Value>
+std::string joined_all(std::span<const Value> values, std::string_view between) {
+  std::string text;
+  for (const Value& value : values) {
+    if (&value != values.data()) text += between;
+    if constexpr (std::is_integral_v<Value>) text += std::to_string(value);
+    else text += value;
+  }
+  return text;
 }
 
 }  // namespace
@@ -109,6 +122,12 @@ std::string url_escaped(std::string_view text) {
 }
 
 std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
+std::string joined(std::span<const std::string> words, std::string_view between) { return joined_all(words, between); }
+std::string joined(std::span<const std::uint32_t> numbers, std::string_view between) {
+  return joined_all(numbers, between);
+}
+std::string joined(std::span<const int> numbers, std::string_view between) { return joined_all(numbers, between); }
 
 // llex.c, inclinenumber: "\n", "\r", "\r\n" and "\n\r" each end one.
 std::vector<std::size_t> line_starts(std::string_view text) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,11 @@ std::string url_escaped(std::string_view text);
 
 // "lua5.4" of "/usr/bin/lua5.4".
 std::string base_name(std::string_view path);
+
+// "a, b, c".
+std::string joined(std::span<const std::string> words, std::string_view between);
+std::string joined(std::span<const std::uint32_t> numbers, std::string_view between);
+std::string joined(std::span<const int> numbers, std::string_view between);
 
 // Where each line of `text` begins, as Lua counts lines; what follows the last line break, even
 // nothing, is one more line.

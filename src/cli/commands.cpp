@@ -1,9 +1,12 @@
 #include "cli/commands.h"
 
+#include <fmt/format.h>
+
 #include <map>
 
 #include "alloc/allocation_trace.h"
 #include "alloc/memprof.h"
+#include "base/text.h"
 #include "cli/command_notes.h"
 #include "cli/help_layout.h"
 #include "cli/sending_commands.h"
@@ -225,10 +228,10 @@ void add_heap(CLI::App& app, HeapOptions& options) {
       output = heap.add_option("-o,--output", options.output,
                                "Write a page (.html), the snapshot (.luaheap) or other formats; - is standard output")
                    ->option_text("FILE");
-  const std::vector<std::string_view> formats = heap_format_names();
+  const std::vector<std::string> formats = heap_format_names();
   heap.add_option("-f,--format", options.format,
-                  fmt::format("One of these; by default as FILE ends:\n{}", fmt::join(formats, " ")))
-      ->check(one_of({formats.begin(), formats.end()}))
+                  fmt::format("One of these; by default as FILE ends:\n{}", joined(formats, " ")))
+      ->check(one_of(formats))
       ->option_text("FORMAT")
       ->needs(output);
   heap.add_option("--path", options.questions.path,

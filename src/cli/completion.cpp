@@ -1,9 +1,9 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
 
+#include "base/text.h"
 #include "cli/usage.h"
 
 namespace luaspy {
@@ -54,10 +54,10 @@ std::string bash(const Usage& usage) {
         else if (listed.empty()) values += fmt::format("    {}:{}) {}; return ;;\n", command.name, word, answer);
         else
           values += fmt::format("    {}:{}) COMPREPLY=($(compgen -W '{}' -- \"$current\")); return ;;\n", command.name,
-                                word, fmt::join(listed, " "));
+                                word, joined(listed, " "));
       }
     }
-    cases += fmt::format("    {}) options='{}'; files={} ;;\n", command.name, fmt::join(words, " "),
+    cases += fmt::format("    {}) options='{}'; files={} ;;\n", command.name, joined(words, " "),
                          takes_files(command) ? "yes" : "");
   }
   return fmt::format(R"sh(# bash completion for luaspy
@@ -98,7 +98,7 @@ _luaspy() {{
 }}
 complete -F _luaspy luaspy
 )sh",
-                     listing, fmt::join(names, " "), values, cases);
+                     listing, joined(names, " "), values, cases);
 }
 
 // In a description of _arguments, brackets end it and colons separate.
@@ -121,14 +121,14 @@ std::string zsh(const Usage& usage) {
       if (!option.value.empty()) {
         value = fmt::format(":{}:", zsh_text(option.value));
         if (is_of_heap(option.value)) value += is_object(option.value) ? "_luaspy_objects" : "_luaspy_classes";
-        else if (!option.choices.empty()) value += fmt::format("({})", fmt::join(option.choices, " "));
+        else if (!option.choices.empty()) value += fmt::format("({})", joined(option.choices, " "));
         else if (is_file(option.value)) value += "_files";
       }
       for (const std::string& word : spellings(option))
         cases += fmt::format(" \\\n        '{}[{}]{}'", word, zsh_text(option.description), value);
     }
     if (!command.choices.empty())
-      cases += fmt::format(" \\\n        ':{}:({})'", command.name, fmt::join(command.choices, " "));
+      cases += fmt::format(" \\\n        ':{}:({})'", command.name, joined(command.choices, " "));
     if (takes_command(command)) cases += " \\\n        '*::command: _normal'";
     else if (takes_files(command)) cases += " \\\n        '*:file:_files'";
     cases += "\n      ;;\n";
@@ -185,11 +185,11 @@ complete -c luaspy -f
       if (!option.word.empty()) text += " -l " + option.word;
       if (is_object(option.value)) text += fmt::format(" -x -a '{} (__luaspy_heap .+)'", roots);
       else if (is_of_heap(option.value)) text += " -x -a '(__luaspy_heap \"^#.+\")'";
-      else if (!option.choices.empty()) text += fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
+      else if (!option.choices.empty()) text += fmt::format(" -x -a '{}'", joined(option.choices, " "));
       else if (!option.value.empty()) text += is_file(option.value) ? " -r -F" : " -x";
       text += fmt::format(" -d '{}'\n", quotable(option.description));
     }
-    if (!command.choices.empty()) text += fmt::format("{} -a '{}'\n", with, fmt::join(command.choices, " "));
+    if (!command.choices.empty()) text += fmt::format("{} -a '{}'\n", with, joined(command.choices, " "));
     if (takes_command(command)) {
       text += fmt::format(
           "complete -c luaspy -n '__fish_seen_subcommand_from {}; and contains -- -- (commandline -opc)' -F -a "

@@ -1,7 +1,8 @@
 #include "cli/help_layout.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include "base/text.h"
 
 namespace luaspy {
 namespace {
@@ -11,7 +12,7 @@ bool is_command(const CLI::Option& word) { return word.get_name(true) == "comman
 // "FILE"; without such a text its choices, "bash|zsh|fish".
 std::string bare_word(const CLI::Option& word) {
   const std::string& text = word.get_option_text();
-  return text != " " ? text : fmt::format("{}", fmt::join(choices_of(word), "|"));
+  return text != " " ? text : joined(choices_of(word), "|");
 }
 
 class HelpLayout : public CLI::Formatter {

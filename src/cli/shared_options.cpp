@@ -1,7 +1,6 @@
 #include "cli/shared_options.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <map>
 

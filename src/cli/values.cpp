@@ -1,5 +1,7 @@
 #include "cli/values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -121,7 +123,7 @@ CLI::Validator format_name(const std::vector<std::string>& more) {
           return fmt::format("only luaspy alloc writes {}: it shows what was allocated, and nothing else", word);
         return not_one_of(word, names);
       },
-      fmt::format("{{{}}}", fmt::join(names, ",")));
+      '{' + joined(names, ",") + '}');
 }
 
 CLI::Validator one_of(const std::vector<std::string>& choices) {
@@ -129,13 +131,13 @@ CLI::Validator one_of(const std::vector<std::string>& choices) {
       [choices](const std::string& word) {
         return std::ranges::find(choices, word) != choices.end() ? std::string() : not_one_of(word, choices);
       },
-      fmt::format("{{{}}}", fmt::join(choices, ",")));
+      '{' + joined(choices, ",") + '}');
 }
 
 std::string not_one_of(const std::string& word, const std::vector<std::string>& choices) {
   const std::string meant = nearest(word, choices);
-  return meant.empty() ? fmt::format("{} is not one of: {}", word, fmt::join(choices, ", "))
-                       : fmt::format("{} is not one of: {}. Did you mean {}?", word, fmt::join(choices, ", "), meant);
+  return meant.empty() ? fmt::format("{} is not one of: {}", word, joined(choices, ", "))
+                       : fmt::format("{} is not one of: {}. Did you mean {}?", word, joined(choices, ", "), meant);
 }
 
 }  // namespace luaspy

@@ -2,13 +2,13 @@
 // The values of options. CLI11's own validators answer with ranges of 300 digits and with names of
 // C++ types.
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <map>
 #include <string>
 #include <vector>
+
+#include "base/text.h"
 
 namespace luaspy {
 
@@ -42,7 +42,7 @@ CLI::Validator one_of(const std::map<std::string, T>& values, const std::vector<
         word = std::to_string(static_cast<int>(found->second));
         return std::string();
       },
-      fmt::format("{{{}}}", fmt::join(choices, ",")));
+      '{' + joined(choices, ",") + '}');
 }
 
 }  // namespace luaspy

@@ -1,12 +1,12 @@
 #include "cli/wrong_usage.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "cli/suggestion.h"
 
 namespace luaspy {
@@ -70,7 +70,7 @@ std::vector<std::string> names_of_options(const CLI::App& command) {
 // What there is to say if the words name no command.
 std::string no_command(const CLI::App& app, const std::vector<std::string>& words) {
   constexpr std::string_view help = " (luaspy --help)";
-  const std::string all = fmt::format("{}", fmt::join(names_of_commands(app), ", "));
+  const std::string all = joined(names_of_commands(app), ", ");
   if (words.empty()) return fmt::format("say what to do: luaspy {}{}", all, help);
   if (is_number(words[0]))
     return fmt::format("say what to do with process {0}. Did you mean luaspy record {0}?{1}", words[0], help);
@@ -78,7 +78,7 @@ std::string no_command(const CLI::App& app, const std::vector<std::string>& word
     const std::string name = words[0].substr(0, words[0].find('='));
     const std::vector<std::string> having = names_of_commands(app, name);
     if (having.empty()) return fmt::format("luaspy has no option {}. Say what to do: luaspy {}{}", name, all, help);
-    return fmt::format("say what to do. Did you mean luaspy {} {}?{}", having.front(), fmt::join(words, " "), help);
+    return fmt::format("say what to do. Did you mean luaspy {} {}?{}", having.front(), joined(words, " "), help);
   }
   const std::string meant = nearest(words[0], names_of_commands(app));
   if (!meant.empty()) return fmt::format("there is no command {}. Did you mean luaspy {}?", words[0], meant);
@@ -157,7 +157,7 @@ std::string explain_wrong_option(const CLI::App& app, const std::vector<std::str
     return fmt::format(
         "{} has no option {}{} ({} --help)", start, typed.unknown,
         others.empty() ? ""
-                       : fmt::format("; luaspy {} {} it", fmt::join(others, ", "), others.size() == 1 ? "has" : "have"),
+                       : fmt::format("; luaspy {} {} it", joined(others, ", "), others.size() == 1 ? "has" : "have"),
         start);
   }
   return {};

@@ -1,6 +1,5 @@
 #include "doctor/doctor_json.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -8,6 +7,7 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/version.h"
 
 namespace luaspy {
@@ -170,7 +170,7 @@ Json to_json(const MappingFacts& mapping) {
 
 std::string json_of(const DoctorReport& report) {
   Json json = {{"version", 1},
-               {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(report.time))},
+               {"time", utc_text(report.time, "%Y-%m-%dT%H:%M:%SZ")},
                {"luaspy", version},
                {"build", build},
                {"system", to_json(report.system)}};

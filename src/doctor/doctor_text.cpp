@@ -1,13 +1,12 @@
 #include "doctor/doctor_text.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "doctor/looks.h"
 #include "doctor/version_text.h"
 
@@ -19,7 +18,7 @@ constexpr std::size_t most_mappings_shown = 400;
 std::string heading(std::string_view text) { return fmt::format("\n== {}\n", text); }
 
 // "Uid 0 0 0 0; Gid 0 0 0 0"
-std::string joined(const NamedValues& values) {
+std::string listed(const NamedValues& values) {
   std::string text;
   for (const auto& [name, value] : values) text += fmt::format("{}{} {}", text.empty() ? "" : "; ", name, value);
   return text.empty() ? "not known" : text;
@@ -27,18 +26,18 @@ std::string joined(const NamedValues& values) {
 
 std::string head_text(std::time_t now) {
   return fmt::format(
-      "luaspy doctor, {:%Y-%m-%d %H:%M} UTC\n"
+      "luaspy doctor, {} UTC\n"
       "This report contains file names, names of native functions, addresses, sizes and counts. It contains no command "
       "arguments, no environment, and no\n"
       "names or values of the Lua program. Please read it before you send it.\n\n",
-      fmt::gmtime(now));
+      utc_text(now, "%Y-%m-%d %H:%M"));
 }
 
 std::string system_text(const SystemFacts& system) {
   return version_text() + "\n" + heading("System") +
          fmt::format("{} {} on {}; {}; {} CPUs\n", system.name, system.release, system.machine, system.distribution,
                      system.cpus) +
-         fmt::format("load: {}\nluaspy's rights: {}\n", system.load, joined(system.rights)) +
+         fmt::format("load: {}\nluaspy's rights: {}\n", system.load, listed(system.rights)) +
          fmt::format(
              "kernel.yama.ptrace_scope: {}; kernel.perf_event_paranoid: {}; ptrace: {}; log of a thread's context "
              "switches: {}\n",
@@ -48,8 +47,8 @@ std::string system_text(const SystemFacts& system) {
 }
 
 std::string process_text(const ProcessFacts& process) {
-  std::string text = fmt::format("pid {}; {}\nmemory: {}\n", process.pid, joined(process.status),
-                                 joined(process.memory));
+  std::string text = fmt::format("pid {}; {}\nmemory: {}\n", process.pid, listed(process.status),
+                                 listed(process.memory));
   std::string spaces;
   for (const auto& [name, whose] : process.namespaces)
     spaces += fmt::format("{}{} namespace: {}", spaces.empty() ? "" : "; ", name, whose);
@@ -84,7 +83,7 @@ std::string natives_text(const LookFacts& look) {
     const bool after_gap = left_out != 0 && i >= shown_at_each_end;
     if (after_gap && i == shown_at_each_end) text += fmt::format("        {} frames left out\n", left_out);
     text += fmt::format("        {:>3} {} by {}, sp {:#x}, {}{}{}\n", i + (after_gap ? left_out : 0), native.address,
-                        native.step, native.sp, native.name, native.is.empty() ? "" : ", ", fmt::join(native.is, ", "));
+                        native.step, native.sp, native.name, native.is.empty() ? "" : ", ", joined(native.is, ", "));
   }
   return text;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <tuple>
 
 #include "base/tail_calls.h"
@@ -13,8 +12,7 @@ namespace luaspy {
 namespace {
 
 struct Out {
-  explicit Out(std::string& text, const Paint& its_paint) : to(text), paint(its_paint) {}
-  std::back_insert_iterator<std::string> to;
+  std::string& to;
   const Paint& paint;
 };
 
@@ -22,9 +20,9 @@ struct Out {
 // with.
 void print_variables(Out out, const CallVariables& has) {
   for (const Variable& variable : has.variables)
-    fmt::format_to(out.to, "        {:<9} {} = {}\n", name(variable.kind), out.paint(Ink::strong, variable.name),
-                   out.paint(Ink::value, variable.value));
-  if (!has.not_known.empty()) fmt::format_to(out.to, "        its variables are not known: {}\n", has.not_known);
+    out.to += fmt::format("        {:<9} {} = {}\n", name(variable.kind), out.paint(Ink::strong, variable.name),
+                          out.paint(Ink::value, variable.value));
+  if (!has.not_known.empty()) out.to += fmt::format("        its variables are not known: {}\n", has.not_known);
 }
 
 // Functions stand out from where they are.
@@ -37,33 +35,32 @@ std::string frame_text(const Frame& frame, const Paint& paint) {
 void print_compiler(Out out, const CompilerFunction& function) {
   constexpr std::size_t most = 400;  // bytes
   for (const std::string& sentence : decisions_of(function))
-    fmt::format_to(out.to, "        compiler: {}\n", printable(sentence, most));
+    out.to += fmt::format("        compiler: {}\n", printable(sentence, most));
 }
 
 // `function`: what LuaJIT's compiler has decided about it; or nullptr.
 void print_frame(Out out, const Frame& frame, const FrameDetail* detail, const CompilerFunction* function) {
   const bool is_tail_calls = frame.kind == Frame::Kind::marker && frame.name == tail_calls_name;
-  fmt::format_to(out.to, "    {}{}\n", frame_text(frame, out.paint),
-                 is_tail_calls ? out.paint(Ink::dim, fmt::format(": {}", tail_calls_meaning)) : "");
+  out.to += fmt::format("    {}{}\n", frame_text(frame, out.paint),
+                        is_tail_calls ? out.paint(Ink::dim, fmt::format(": {}", tail_calls_meaning)) : "");
   if (detail == nullptr) return;
-  if (detail->source && !detail->source->text.empty())
-    fmt::format_to(out.to, "        > {}\n", detail->source->shown());
+  if (detail->source && !detail->source->text.empty()) out.to += fmt::format("        > {}\n", detail->source->shown());
   if (function != nullptr) print_compiler(out, *function);
   if (detail->variables) print_variables(out, *detail->variables);
 }
 
 // `rows`: the Luas according to the states seen, if no file identified one.
 void print_core(Out out, const CoreFacts& core, const std::vector<std::string>& rows) {
-  fmt::format_to(out.to, "Core file {}{}\n", core.path, core.end.empty() ? "" : ": ended by " + core.end);
+  out.to += fmt::format("Core file {}{}\n", core.path, core.end.empty() ? "" : ": ended by " + core.end);
   if (core.missing_bytes != 0)
-    fmt::format_to(out.to, "It was cut off: {:.1f} MB of memory are missing\n",
-                   static_cast<double>(core.missing_bytes) / 1e6);
+    out.to += fmt::format("It was cut off: {:.1f} MB of memory are missing\n",
+                          static_cast<double>(core.missing_bytes) / 1e6);
   for (const CoreFile::MissingFile& file : core.missing_files) {
-    fmt::format_to(out.to, "Native frames in {} are missing: {}\n", printable(file.path),
-                   file.differs ? "the file that is there now is a different one"
-                                : "the file is not available (--exe, --sysroot)");
+    out.to += fmt::format("Native frames in {} are missing: {}\n", printable(file.path),
+                          file.differs ? "the file that is there now is a different one"
+                                       : "the file is not available (--exe, --sysroot)");
   }
-  if (!rows.empty()) fmt::format_to(out.to, "{}, recognised by its states in memory\n", fmt::join(rows, ", "));
+  if (!rows.empty()) out.to += fmt::format("{}, recognised by its states in memory\n", joined(rows, ", "));
 }
 
 std::string wait_text(const Wait& wait) { return (wait.halt.kind == Halt::Kind::none ? "waits in " : "") + wait.text; }
@@ -84,14 +81,14 @@ void print_thread(Out out, const ThreadLook& thread, const ProcessLook& look) {
   const Sample& sample = thread.sample;
   const std::string title = fmt::format("Thread {}{}", thread.tid,
                                         thread.name.empty() ? "" : fmt::format(" \"{}\"", thread.name));
-  fmt::format_to(out.to, "\n{} ({}{})\n", out.paint(Ink::heading, title), state_of(thread),
-                 sample.vm_state == VmState::none ? "" : ", " + where(sample.vm_state));
+  out.to += fmt::format("\n{} ({}{})\n", out.paint(Ink::heading, title), state_of(thread),
+                        sample.vm_state == VmState::none ? "" : ", " + where(sample.vm_state));
   if (sample.loss != Loss::none)
-    fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, fmt::format("no stack: {}", name(sample.loss))));
-  if (thread.cpu_wait) fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, cpu_wait_text(*thread.cpu_wait)));
+    out.to += fmt::format("    {}\n", out.paint(Ink::warning, fmt::format("no stack: {}", name(sample.loss))));
+  if (thread.cpu_wait) out.to += fmt::format("    {}\n", out.paint(Ink::warning, cpu_wait_text(*thread.cpu_wait)));
   for (std::size_t i = thread.stack.size(); i-- > 0;) {
     const bool is_wait = i + 1 == thread.stack.size() && thread.wait && thread.stack[i].kind == Frame::Kind::marker;
-    if (is_wait) fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, wait_text(*thread.wait)));
+    if (is_wait) out.to += fmt::format("    {}\n", out.paint(Ink::warning, wait_text(*thread.wait)));
     else if (i < thread.details.size())
       print_frame(out, thread.stack[i], &thread.details[i], function_in(look, thread.details[i]));
     else print_frame(out, thread.stack[i], nullptr, nullptr);
@@ -119,19 +116,19 @@ std::string values_text(const CallVariables& has, const Paint& paint) {
 }
 
 void print_detail(Out out, const CoroutineDetail& detail, const Stack& stack) {
-  fmt::format_to(out.to, "    coroutine at {:#x}\n", detail.L);
+  out.to += fmt::format("    coroutine at {:#x}\n", detail.L);
   for (std::size_t i = std::min(stack.size(), detail.variables.size()); i-- > 0;) {
     const std::string values = values_text(detail.variables[i], out.paint);
-    if (!values.empty()) fmt::format_to(out.to, "        {}: {}\n", stack[i].name, values);
+    if (!values.empty()) out.to += fmt::format("        {}: {}\n", stack[i].name, values);
   }
 }
 
 void print_group(Out out, const CoroutineGroup& group, const ProcessLook& look) {
   std::string title = fmt::format("{} coroutine{} {}", group.count, group.count == 1 ? "" : "s", name(group.status));
   if (!group.began.name.empty()) title += fmt::format(", with body {}", describe(group.began, false));
-  fmt::format_to(out.to, "\n{}\n", out.paint(Ink::heading, title));
+  out.to += fmt::format("\n{}\n", out.paint(Ink::heading, title));
   for (const std::string& error : group.errors)
-    fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, "error: " + error));
+    out.to += fmt::format("    {}\n", out.paint(Ink::warning, "error: " + error));
   for (auto frame = group.stack.rbegin(); frame != group.stack.rend(); ++frame) {
     FrameDetail detail;
     if (const auto source = look.sources.find({frame->file, frame->line}); source != look.sources.end())
@@ -141,23 +138,23 @@ void print_group(Out out, const CoroutineGroup& group, const ProcessLook& look) 
   for (const CoroutineDetail& detail : group.details) print_detail(out, detail, group.stack);
   const auto shown = static_cast<std::int64_t>(group.details.size());
   if (shown != 0 && shown < group.count)
-    fmt::format_to(out.to, "    {} more, without their variables\n", group.count - shown);
+    out.to += fmt::format("    {} more, without their variables\n", group.count - shown);
   if (shown != 0 || group.examples.empty()) return;
   std::string addresses;
   for (const Address L : group.examples) addresses += fmt::format("{}{:#x}", addresses.empty() ? "" : ", ", L);
   const auto more = group.count - static_cast<std::int64_t>(group.examples.size());
-  fmt::format_to(out.to, "    at {}{}\n", addresses, more > 0 ? fmt::format(" and {} more", more) : "");
+  out.to += fmt::format("    at {}{}\n", addresses, more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 // Functions of which something is known, those that were not compiled first.
 void print_compiler(Out out, const CompilerLook& compiler) {
   constexpr std::size_t most = 20, most_sentence = 400;  // functions; bytes
-  fmt::format_to(out.to, "    compiler: {}; traces: {}{}\n",
-                 !compiler.is_on   ? "not known whether it is on"
-                 : *compiler.is_on ? "on"
-                                   : "off (jit.off)",
-                 compiler.traces,
-                 compiler.is_found ? "" : "; its state was not found: attempts and reasons are not known");
+  out.to += fmt::format("    compiler: {}; traces: {}{}\n",
+                        !compiler.is_on   ? "not known whether it is on"
+                        : *compiler.is_on ? "on"
+                                          : "off (jit.off)",
+                        compiler.traces,
+                        compiler.is_found ? "" : "; its state was not found: attempts and reasons are not known");
   std::vector<const CompilerFunction*> decided;
   for (const auto& [prototype, function] : compiler.functions) {
     if (function.is_decided() && compiler.is_on != false) decided.push_back(&function);
@@ -175,36 +172,35 @@ void print_compiler(Out out, const CompilerLook& compiler) {
                                   ? "main chunk of " + decided[i]->file
                                   : fmt::format("{}:{}", decided[i]->file, decided[i]->line_defined);
     for (const std::string& sentence : decisions_of(*decided[i]))
-      fmt::format_to(out.to, "        {}: {}\n", printable(place), printable(sentence, most_sentence));
+      out.to += fmt::format("        {}: {}\n", printable(place), printable(sentence, most_sentence));
   }
-  if (decided.size() > most) fmt::format_to(out.to, "        … {} functions in all; --json has them\n", decided.size());
+  if (decided.size() > most) out.to += fmt::format("        … {} functions in all; --json has them\n", decided.size());
   if (!compiler.has_all_functions)
-    fmt::format_to(out.to,
-                   "        some functions may be missing: the list of all objects changed while it was read, "
-                   "or is very long\n");
+    out.to +=
+        "        some functions may be missing: the list of all objects changed while it was read, "
+        "or is very long\n";
 }
 
 void print_state(Out out, const StateReport& state, const ProcessLook& look, bool with_coroutines) {
-  fmt::format_to(out.to, "\n{} at {:#x}", state.lua, state.G);
+  out.to += fmt::format("\n{} at {:#x}", state.lua, state.G);
   if (state.collector.known) {
-    fmt::format_to(out.to, ": {:.1f} MB of Lua objects; its garbage collector is in {}",
-                   static_cast<double>(state.collector.bytes) / 1e6, state.collector.phase);
-    if (!state.collector.mode.empty()) fmt::format_to(out.to, " ({})", state.collector.mode);
+    out.to += fmt::format(": {:.1f} MB of Lua objects; its garbage collector is in {}",
+                          static_cast<double>(state.collector.bytes) / 1e6, state.collector.phase);
+    if (!state.collector.mode.empty()) out.to += fmt::format(" ({})", state.collector.mode);
   }
-  fmt::format_to(out.to, "\n");
-  if (state.hooked != 0) fmt::format_to(out.to, "    a debug hook watches {} of its coroutines\n", state.hooked);
+  out.to += '\n';
+  if (state.hooked != 0) out.to += fmt::format("    a debug hook watches {} of its coroutines\n", state.hooked);
   if (const auto compiler = look.compilers.find(state.G); compiler != look.compilers.end())
     print_compiler(out, compiler->second);
   if (!with_coroutines) return;
-  fmt::format_to(out.to, "    coroutines: {}{}\n", counts_text(state),
-                 state.complete ? "" : "; the list is not complete");
+  out.to += fmt::format("    coroutines: {}{}\n", counts_text(state),
+                        state.complete ? "" : "; the list is not complete");
   if (!state.exact)
-    fmt::format_to(
-        out.to,
+    out.to +=
         "    the program is running, and its heap is too big to be read in one stop: coroutines created in the "
-        "last moments may be missing\n");
-  if (state.garbage != 0) fmt::format_to(out.to, "    {} more are garbage that is being collected\n", state.garbage);
-  if (state.unread != 0) fmt::format_to(out.to, "    {} more could not be read\n", state.unread);
+        "last moments may be missing\n";
+  if (state.garbage != 0) out.to += fmt::format("    {} more are garbage that is being collected\n", state.garbage);
+  if (state.unread != 0) out.to += fmt::format("    {} more could not be read\n", state.unread);
   for (const CoroutineGroup& group : state.groups) print_group(out, group, look);
 }
 
@@ -237,17 +233,16 @@ std::string standstill_text(const ProcessLook& look) {
 
 void print_process(Out out, const ProcessLook& look) {
   for (const std::vector<pid_t>& ring : look.deadlocks)
-    fmt::format_to(out.to, "\n{}\n", out.paint(Ink::hot, "Deadlock: " + ring_text(ring)));
-  if (!look.core && !look.threads.empty()) fmt::format_to(out.to, "\n{}\n", standstill_text(look));
-  if (look.disturbed)
-    fmt::format_to(out.to, "\nThe process ran while it was being read: the parts above may not fit together\n");
+    out.to += fmt::format("\n{}\n", out.paint(Ink::hot, "Deadlock: " + ring_text(ring)));
+  if (!look.core && !look.threads.empty()) out.to += fmt::format("\n{}\n", standstill_text(look));
+  if (look.disturbed) out.to += "\nThe process ran while it was being read: the parts above may not fit together\n";
 }
 
 // "3", "3, 5", "3 to 9".
 std::string describe_lines(const std::vector<int>& lines) {
   constexpr std::size_t most_told = 4;
   if (lines.size() > most_told) return fmt::format("lines {} to {}", lines.front(), lines.back());
-  return fmt::format("line{} {}", lines.size() == 1 ? "" : "s", fmt::join(lines, ", "));
+  return fmt::format("line{} {}", lines.size() == 1 ? "" : "s", joined(lines, ", "));
 }
 
 // Where the thread always is: the innermost Lua function or C function called from Lua; for a C
@@ -277,10 +272,10 @@ std::string describe(const Movement& movement, const ThreadLook* last) {
 std::string to_text(const ProcessLook& look, bool with_coroutines, const Paint& paint) {
   constexpr std::size_t most_command = 4096;  // bytes
   std::string text;
-  const Out out(text, paint);
-  fmt::format_to(out.to, "Process {}: {}\n", look.pid, printable(look.command, most_command));
+  const Out out{text, paint};
+  out.to += fmt::format("Process {}: {}\n", look.pid, printable(look.command, most_command));
   if (look.core) print_core(out, *look.core, look.images.empty() ? look.layouts : std::vector<std::string>{});
-  for (const LuaImage& image : look.images) fmt::format_to(out.to, "{} in {}\n", image.name(), image.path);
+  for (const LuaImage& image : look.images) out.to += fmt::format("{} in {}\n", image.name(), image.path);
   for (const ThreadLook& thread : look.threads) print_thread(out, thread, look);
   for (const StateReport& state : look.states) print_state(out, state, look, with_coroutines);
   print_process(out, look);
@@ -289,12 +284,12 @@ std::string to_text(const ProcessLook& look, bool with_coroutines, const Paint& 
 
 std::string to_text(const ProcessLook& look, const ProcessLook& before, bool with_coroutines, const Paint& paint) {
   std::string text;
-  const Out out(text, paint);
-  fmt::format_to(out.to, "Process {}, {:.1f} s later\n", look.pid, look.time - before.time);
+  const Out out{text, paint};
+  out.to += fmt::format("Process {}, {:.1f} s later\n", look.pid, look.time - before.time);
   for (const ThreadLook& thread : look.threads) {
     const auto last = std::ranges::find(before.threads, thread.tid, &ThreadLook::tid);
     const bool same = last != before.threads.end() && last->sample.loss == Loss::none && last->stack == thread.stack;
-    if (same) fmt::format_to(out.to, "\nThread {} \"{}\": as before\n", thread.tid, thread.name);
+    if (same) out.to += fmt::format("\nThread {} \"{}\": as before\n", thread.tid, thread.name);
     else print_thread(out, thread, look);
   }
   for (const StateReport& state : look.states) print_state(out, state, look, with_coroutines);

@@ -2,7 +2,6 @@
 // its fields.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -154,7 +153,7 @@ ClassNumber ObjectClasses::of_form(const TableParts& parts) {
   texts.resize(texts.size() - more);
   if (more != 0) texts.push_back(fmt::format("…({} more)", more));
   if (has_elements) texts.insert(texts.begin(), "[1…]");
-  return by_form_[form] = named(ObjectType::table, fmt::format("{{{}}}", fmt::join(texts, ", ")));
+  return by_form_[form] = named(ObjectType::table, '{' + joined(texts, ", ") + '}');
 }
 
 void HeapAnalysis::classify(const Options& options) {

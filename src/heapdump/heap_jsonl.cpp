@@ -5,8 +5,8 @@
 #include <array>
 
 #include "base/json_text.h"
+#include "base/text_buffer.h"
 #include "heap/object_names.h"
-#include "heapdump/text_buffer.h"
 
 namespace luaspy {
 namespace {
@@ -35,27 +35,27 @@ class Lines {
     for (const Root& root : analysis_.graph().roots()) {
       if (analysis_.graph().find(root.to)) reference(root.to, "root", names_.name_of(root));
     }
-    out_.put("]}}\n");
+    out_ << "]}\n";
   }
 
   void write(Node node) {
     const HeapObject object = analysis_.graph().object(node);
     out_.put(R"({{"address":"{:#x}","type":"{}")", object.address, luaspy::name(object.type));
     if (analysis_.is_live(node)) write_live(node);
-    else out_.put(R"(,"dead":true)");
+    else out_ << R"(,"dead":true)";
     out_.put(R"(,"size":{})", object.size);
     if (object.type == ObjectType::string) out_.put(R"(,"text":{})", json_text(names_.text(object)));
-    out_.put(R"(,"references":[)");
+    out_ << R"(,"references":[)";
     separator_ = {};
     const auto visit = [&](const Reference& its) {
       if (analysis_.graph().find(its.to))
         reference(its.to, name(its.link), names_.name_of(object, its), its.from == object.address ? 0 : its.from);
     };
     analysis_.reader().visit_references(object, visit);
-    out_.put("]");
+    out_ << "]";
     separator_ = R"(,"weak":[)";
     analysis_.reader().visit_weak_references(object, visit);
-    out_.put("{}}}\n", separator_ == "," ? "]" : "");
+    out_ << (separator_ == "," ? "]}\n" : "}\n");
   }
 
  private:
@@ -64,7 +64,7 @@ class Lines {
     out_.put(R"(,"class":{},"retained":{},"dominator":)", json_text(analysis_.classes()[analysis_.class_of(node)].name),
              retained);
     const Node dominator = analysis_.dominator(node);
-    if (dominator == root_node) out_.put("\"root\"");
+    if (dominator == root_node) out_ << "\"root\"";
     else out_.put("\"{:#x}\"", analysis_.graph().object(dominator).address);
     if (static_cast<double>(retained) >= least_with_path * static_cast<double>(analysis_.all_live().bytes))
       out_.put(R"(,"path":{})", json_text(names_.path(node)));
@@ -74,7 +74,7 @@ class Lines {
     out_.put(R"({}{{"to":"{:#x}","link":"{}","name":{})", separator_, to, link, json_text(name));
     separator_ = ",";
     if (while_alive != 0) out_.put(R"(,"while":"{:#x}")", while_alive);
-    out_.put("}}");
+    out_ << "}";
   }
 
   const HeapAnalysis& analysis_;

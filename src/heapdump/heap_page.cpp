@@ -1,11 +1,8 @@
 #include "heapdump/heap_page.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ctime>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -14,6 +11,7 @@
 
 #include "base/json_text.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/version.h"
 #include "heap/heap_diff.h"
 #include "heap/object_names.h"
@@ -65,8 +63,7 @@ class Page {
     write_paths();
     write_leads();
     write_classes();
-    out_ << "},\n\"strings\":[" << fmt::format("{}", fmt::join(strings_, ",\n")) << "]}" << flamegraph_middle
-         << flamegraph_tail;
+    out_ << "},\n\"strings\":[" << joined(strings_, ",\n") << "]}" << flamegraph_middle << flamegraph_tail;
   }
 
  private:
@@ -165,8 +162,8 @@ class Page {
     constexpr std::int64_t second = 1'000'000'000;
     std::vector<std::pair<std::string, std::string>> facts = {
         {"Process", std::to_string(snapshot.pid)},
-        {"Taken", fmt::format("{:%Y-%m-%d %H:%M:%S} UTC, by luaspy {}",
-                              fmt::gmtime(static_cast<std::time_t>(snapshot.taken_ns / second)), version)}};
+        {"Taken",
+         fmt::format("{} UTC, by luaspy {}", utc_text(snapshot.taken_ns / second, "%Y-%m-%d %H:%M:%S"), version)}};
     if (const std::string text = standstill_text(snapshot); !text.empty()) facts.emplace_back("The process", text);
     for (const HeapAnalysis* const state : heaps_[heap].states) {
       if (state->is_known()) facts.emplace_back(state_name(*state), totals_text(*state) + ". " + counter_text(*state));

@@ -10,9 +10,9 @@
 #include <unordered_map>
 
 #include "base/json_text.h"
+#include "base/text_buffer.h"
 #include "heap/object_names.h"
 #include "heapdump/heapsnapshot_ids.h"
-#include "heapdump/text_buffer.h"
 #include "luastate/strings.h"
 #include "profile/amount_text.h"
 
@@ -98,15 +98,15 @@ class Writer {
     out_.put("{},\"node_count\":{},\"edge_count\":{},\"trace_function_count\":{}}},\n\"nodes\":[", meta, nodes, edges_,
              functions_.size());
     write_nodes();
-    out_.put("],\n\"edges\":[");
+    out_ << "],\n\"edges\":[";
     write_edges();
-    out_.put("],\n\"trace_function_infos\":[");
+    out_ << "],\n\"trace_function_infos\":[";
     write_functions();
-    out_.put("],\n\"trace_tree\":[");
+    out_ << "],\n\"trace_tree\":[";
     write_trace_tree(allocations_, out_);
-    out_.put("],\n\"samples\":[],\n\"locations\":[],\n\"strings\":[");
+    out_ << "],\n\"samples\":[],\n\"locations\":[],\n\"strings\":[";
     write_strings();
-    out_.put("]}}\n");
+    out_ << "]}\n";
     out_.flush();
     return sizes_;
   }
@@ -360,7 +360,7 @@ class Writer {
     // JavaScript's strings have at most half a gigabyte, and DevTools makes one of this array first.
     constexpr std::uint64_t most_bytes = 256 << 20, least = 16;
     const std::size_t limit = std::clamp<std::uint64_t>(most_bytes / (strings_ + 1), least, string_limit);
-    out_.put("\"<dummy>\"");
+    out_ << "\"<dummy>\"";
     for (const State& state : states_) {
       for (Node node = 1; node < state.graph().nodes(); ++node) {
         if (!state.has(node) || state.graph().type(node) != ObjectType::string) continue;

@@ -29,7 +29,7 @@ void write_trace_tree(const HeapsnapshotAllocations& allocations, TextBuffer& ou
     if (next < callees.size()) {
       begin(next == 0 ? "" : ",", callees[next]);
     } else {
-      out.put("]");
+      out << "]";
       open.pop_back();
     }
   }

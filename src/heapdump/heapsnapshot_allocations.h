@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/memory.h"
-#include "heapdump/text_buffer.h"
+#include "base/text_buffer.h"
 
 namespace luaspy {
 

@@ -1,7 +1,6 @@
 #include "heapreport/heap_output.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -46,15 +45,14 @@ Result<const Format*> format_of(const std::string& path, const std::string& name
   const std::vector<const Format*> all = all_formats();
   const auto named = std::ranges::find(all, name, [](const Format* each) { return each->name; });
   if (named != all.end()) return *named;
-  std::vector<std::string_view> endings;
+  std::vector<std::string> endings;
   for (const Format* const format : all) {
     if (path.ends_with(format->extension)) return format;
-    endings.push_back(format->extension);
+    endings.emplace_back(format->extension);
   }
   if (base_name(path).find('.') == std::string::npos && path != "-") return &own_formats.front();
-  return Error{Cause::usage,
-               fmt::format("{}: say with -f what it is to be: {}. Without -f, these endings say it: {}.",
-                           printable(path), fmt::join(heap_format_names(), ", "), fmt::join(endings, ", "))};
+  return Error{Cause::usage, fmt::format("{}: say with -f what it is to be: {}. Without -f, these endings say it: {}.",
+                                         printable(path), joined(heap_format_names(), ", "), joined(endings, ", "))};
 }
 
 PageHeap page_heap(const HeapSnapshot& snapshot, const Analyses& analyses) {
@@ -65,9 +63,9 @@ PageHeap page_heap(const HeapSnapshot& snapshot, const Analyses& analyses) {
 
 }  // namespace
 
-std::vector<std::string_view> heap_format_names() {
-  std::vector<std::string_view> names;
-  for (const Format* const format : all_formats()) names.push_back(format->name);
+std::vector<std::string> heap_format_names() {
+  std::vector<std::string> names;
+  for (const Format* const format : all_formats()) names.emplace_back(format->name);
   return names;
 }
 

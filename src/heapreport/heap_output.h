@@ -14,7 +14,7 @@
 namespace luaspy {
 
 // Their names, for the command line.
-std::vector<std::string_view> heap_format_names();
+std::vector<std::string> heap_format_names();
 
 class HeapOutput {
  public:

@@ -94,8 +94,7 @@ std::string state_text(const JitSeen& seen, std::size_t most) {
     const std::string some = strings->chains_read < strings->chains
                                  ? fmt::format(" of {} that were read", strings->chains_read)
                                  : "";
-    if (!strings->longest.empty())
-      text += fmt::format(", the longest{} have {}", some, fmt::join(strings->longest, ", "));
+    if (!strings->longest.empty()) text += fmt::format(", the longest{} have {}", some, joined(strings->longest, ", "));
     text += '\n';
   }
   if (knowledge.is_surveyed && !knowledge.has_all_functions)

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "base/text.h"
+
 namespace luaspy {
 namespace {
 
@@ -94,7 +96,7 @@ std::string why_text(const JitWhy& why) {
                          why.penalty);
     case WhyInterpreted::compiled:
       if (why.exits.empty()) return fmt::format("compiled (trace {})", why.trace);
-      return fmt::format("compiled (trace {}), and left: {}", why.trace, fmt::join(why.exits, ", "));
+      return fmt::format("compiled (trace {}), and left: {}", why.trace, joined(why.exits, ", "));
     case WhyInterpreted::never:
       return "no trace begins in a function with ...: it is compiled where a compiled function calls it";
     case WhyInterpreted::not_tried:

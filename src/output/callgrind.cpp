@@ -1,12 +1,12 @@
 #include "output/callgrind.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <map>
 #include <unordered_map>
 
 #include "base/text.h"
+#include "base/text_buffer.h"
 #include "profile/amount_text.h"
 #include "profile/recorded.h"
 
@@ -90,24 +90,25 @@ void write_callgrind(const Profile& profile, const WriteOptions&, std::ostream& 
   const FunctionTable table = functions_of(profile, false);
   std::vector<Node> nodes = make_nodes(profile, table);
   count(profile, table, nodes);
-  fmt::print(out, "# callgrind format\nversion: 1\ncreator: luaspy {}\npid: {}\ncmd: {}\n",
-             line_text(profile.about.luaspy), profile.about.pid, line_text(profile.about.command));
-  for (const auto& [name, value] : recorded(profile)) fmt::print(out, "desc: {}: {}\n", name, line_text(value));
+  TextBuffer text(out);
+  text.put("# callgrind format\nversion: 1\ncreator: luaspy {}\npid: {}\ncmd: {}\n", line_text(profile.about.luaspy),
+           profile.about.pid, line_text(profile.about.command));
+  for (const auto& [name, value] : recorded(profile)) text.put("desc: {}: {}\n", name, line_text(value));
   const std::string_view weight = cost_heading(By::weight, profile.about.unit);
-  fmt::print(out, "positions: line\nevent: Samples : samples\nevent: {} : {}\nevents: Samples {}\nsummary: {} {}\n",
-             weight, profile.about.unit == Unit::nanoseconds ? "time in ns" : name(profile.about.unit), weight,
-             profile.samples(), profile.weight());
+  text.put("positions: line\nevent: Samples : samples\nevent: {} : {}\nevents: Samples {}\nsummary: {} {}\n", weight,
+           profile.about.unit == Unit::nanoseconds ? "time in ns" : name(profile.about.unit), weight, profile.samples(),
+           profile.weight());
   Names objects, files, functions;
   for (const Node& node : nodes) {
-    fmt::print(out, "\nob={}\nfl={}\nfn={}\n", objects(node.object), files(node.file), functions(node.name));
-    for (const auto& [line, amount] : node.own) fmt::print(out, "{} {} {}\n", line, amount.samples, amount.weight);
+    text.put("\nob={}\nfl={}\nfn={}\n", objects(node.object), files(node.file), functions(node.name));
+    for (const auto& [line, amount] : node.own) text.put("{} {} {}\n", line, amount.samples, amount.weight);
     for (const auto& [call, amount] : node.calls) {
       const Node& callee = nodes[call.callee];
       // The number of calls is not known, but the format requires one: the number of samples is as
       // good as any.
-      fmt::print(out, "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n", objects(callee.object), files(callee.file),
-                 functions(callee.name), amount.samples, callee.line);
-      fmt::print(out, "{} {} {}\n", call.line, amount.samples, amount.weight);
+      text.put("cob={}\ncfi={}\ncfn={}\ncalls={} {}\n", objects(callee.object), files(callee.file),
+               functions(callee.name), amount.samples, callee.line);
+      text.put("{} {} {}\n", call.line, amount.samples, amount.weight);
     }
   }
 }

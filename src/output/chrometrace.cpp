@@ -1,8 +1,6 @@
 #include "output/chrometrace.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +10,8 @@
 #include <utility>
 
 #include "base/json_text.h"
+#include "base/text.h"
+#include "base/text_buffer.h"
 #include "profile/function_table.h"
 #include "profile/heap_text.h"
 #include "profile/mark_text.h"
@@ -54,7 +54,7 @@ class Writer {
     for (const auto& [name, value] : recorded(profile_)) {
       std::string key = name;
       for (int i = 2; !told.insert(key).second; ++i) key = fmt::format("{} {}", name, i);
-      out_ << ',' << json_text(key) << ':' << json_text(value);
+      out_.put(",{}:{}", json_text(key), json_text(value));
     }
     out_ << "},\n\"traceEvents\":[";
     processes();
@@ -74,10 +74,10 @@ class Writer {
   }
 
  private:
-  std::ostream& event() { return out_ << std::exchange(separator_, ",\n"); }
+  TextBuffer& event() { return out_ << std::exchange(separator_, ",\n"); }
 
   void metadata(std::string_view what, int pid, int tid, const std::string& args) {
-    fmt::print(event(), "{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"{}\",\"args\":{{{}}}}}", pid, tid, what, args);
+    event().put("{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"{}\",\"args\":{{{}}}}}", pid, tid, what, args);
   }
 
   void processes() {
@@ -91,8 +91,7 @@ class Writer {
       if (std::ranges::find(known, command) == known.end()) known.push_back(command);
     }
     for (const int pid : order)
-      metadata("process_name", pid, pid,
-               "\"name\":" + json_text(fmt::format("{}", fmt::join(commands[pid], ", then "))));
+      metadata("process_name", pid, pid, "\"name\":" + json_text(joined(commands[pid], ", then ")));
   }
 
   void track(int pid, int tid, const std::string& name, std::size_t order) {
@@ -102,8 +101,8 @@ class Writer {
 
   // Times are in µs.
   void slice(char phase, int pid, int tid, std::int64_t at_ns, std::string_view what = {}) {
-    fmt::print(event(), "{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{}.{:03}{}{}}}", phase, pid, tid, at_ns / 1000,
-               at_ns % 1000, what.empty() ? "" : ",", what);
+    event().put("{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{}.{:03}{}{}}}", phase, pid, tid, at_ns / 1000,
+                at_ns % 1000, what.empty() ? "" : ",", what);
   }
 
   // The slices of one track, of stacks in the order of time.
@@ -276,7 +275,7 @@ class Writer {
   const Profile& profile_;
   FunctionTable functions_;
   std::vector<std::string> names_;  // by function: a slice's category and name
-  std::ostream& out_;
+  TextBuffer out_;
   std::string_view separator_ = "\n";
 };
 

@@ -1,7 +1,6 @@
 #include "output/firefox.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <array>
@@ -98,7 +97,7 @@ class Table {
   template <typename... Values>
   std::size_t add(const Values&... values) {
     std::size_t column = 0;
-    (fmt::format_to(std::back_inserter(columns_[column++]), "{}{}", length_ == 0 ? "" : ",", values), ...);
+    ((columns_[column++] += fmt::format("{}{}", length_ == 0 ? "" : ",", values)), ...);
     return length_++;
   }
   void write(std::ostream& out) const {
@@ -244,7 +243,7 @@ void write_samples(const Profile& profile, std::size_t thread, ThreadTables& tab
   column("timeDeltas",
          [&](const Point& point) { return milliseconds(point.at_ns - std::exchange(last, point.at_ns)); });
   column("weight", [](const Point& point) { return point.weight; });
-  fmt::print(out, "\"weightType\":\"{}\",\"length\":{}}}", weight_type(profile.about.unit), length);
+  out << fmt::format("\"weightType\":\"{}\",\"length\":{}}}", weight_type(profile.about.unit), length);
 }
 
 // The site groups threads by it. A process that has executed another program counts as another one: "4711.1", as
@@ -301,12 +300,12 @@ void write_coroutine(const Profile& profile, std::size_t at, const FunctionTable
   const auto thread = std::ranges::find(profile.threads(), of.program, &ThreadInfo::program);
   const bool is_known = thread != profile.threads().end();
   const std::size_t number = static_cast<std::size_t>(thread - profile.threads().begin());
-  fmt::print(out,
-             "{{\"processType\":\"default\",\"processName\":{},\"processStartupTime\":0,\"processShutdownTime\":null,"
-             "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\"name\":{},\"isMainThread\":false,"
-             "\"pid\":\"{}\",\"tid\":{},\n",
-             json_text(is_known ? command_of(profile, *thread) : of.process), json_text(title_of(of)),
-             is_known ? process_id(profile, number) : std::to_string(of.pid), first_number + static_cast<int>(at));
+  out << fmt::format(
+      "{{\"processType\":\"default\",\"processName\":{},\"processStartupTime\":0,\"processShutdownTime\":null,"
+      "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\"name\":{},\"isMainThread\":false,"
+      "\"pid\":\"{}\",\"tid\":{},\n",
+      json_text(is_known ? command_of(profile, *thread) : of.process), json_text(title_of(of)),
+      is_known ? process_id(profile, number) : std::to_string(of.pid), first_number + static_cast<int>(at));
   ThreadTables tables(profile, functions, strings);
   std::string stacks, deltas, weights;
   std::int64_t last = 0;
@@ -321,10 +320,10 @@ void write_coroutine(const Profile& profile, std::size_t at, const FunctionTable
     add(tables.waiting_stack(wait.stack), wait.start_ns, 1);
     add("null", wait.end_ns, 0);
   }
-  fmt::print(out,
-             "\"samples\":{{\"stack\":[{}],\n\"timeDeltas\":[{}],\n\"weight\":[{}],\n\"weightType\":\"samples\","
-             "\"length\":{}}}",
-             stacks, deltas, weights, length);
+  out << fmt::format(
+      "\"samples\":{{\"stack\":[{}],\n\"timeDeltas\":[{}],\n\"weight\":[{}],\n\"weightType\":\"samples\","
+      "\"length\":{}}}",
+      stacks, deltas, weights, length);
   tables.write(out);
   out << ",\n\"markers\":";
   Table({"data", "name", "startTime", "endTime", "phase", "category"}).write(out);
@@ -335,12 +334,12 @@ void write_thread(const Profile& profile, std::size_t thread, const FunctionTabl
                   std::ostream& out) {
   const ThreadInfo& of = profile.threads()[thread];
   const int pid = process_of(profile, of);
-  fmt::print(out,
-             "{{\"processType\":\"default\",\"processName\":{},\"processStartupTime\":0,\"processShutdownTime\":null,"
-             "\"registerTime\":0,\"unregisterTime\":null,",
-             json_text(command_of(profile, of)));
-  fmt::print(out, "\"pausedRanges\":[],\"name\":{},\"isMainThread\":{},\"pid\":\"{}\",\"tid\":{},\n",
-             json_text(of.name), of.tid == pid, process_id(profile, thread), of.tid);
+  out << fmt::format(
+      "{{\"processType\":\"default\",\"processName\":{},\"processStartupTime\":0,\"processShutdownTime\":null,"
+      "\"registerTime\":0,\"unregisterTime\":null,",
+      json_text(command_of(profile, of)));
+  out << fmt::format("\"pausedRanges\":[],\"name\":{},\"isMainThread\":{},\"pid\":\"{}\",\"tid\":{},\n",
+                     json_text(of.name), of.tid == pid, process_id(profile, thread), of.tid);
   ThreadTables tables(profile, functions, strings);
   write_samples(profile, thread, tables, out);
   tables.write(out);
@@ -360,21 +359,21 @@ void write_heap(const Profile& profile, std::size_t state, std::ostream& out) {
     counts += fmt::format("{}{}", length == 0 ? "" : ",", bytes - std::exchange(before, bytes));
     ++length;
   });
-  fmt::print(out,
-             "{{\"name\":\"{}\",\"category\":\"Memory\",\"description\":\"bytes in use, as Lua counts them\","
-             "\"color\":\"orange\",\"pid\":\"{}\",\"mainThreadIndex\":{},\n"
-             "\"samples\":{{\"time\":[{}],\n\"count\":[{}],\n\"length\":{}}}}}",
-             heap_name(profile.heaps, state), of.pid, thread_of(profile, of.pid), times, counts, length);
+  out << fmt::format(
+      "{{\"name\":\"{}\",\"category\":\"Memory\",\"description\":\"bytes in use, as Lua counts them\","
+      "\"color\":\"orange\",\"pid\":\"{}\",\"mainThreadIndex\":{},\n"
+      "\"samples\":{{\"time\":[{}],\n\"count\":[{}],\n\"length\":{}}}}}",
+      heap_name(profile.heaps, state), of.pid, thread_of(profile, of.pid), times, counts, length);
 }
 
 void write_meta(const Profile& profile, std::ostream& out) {
   const Metadata& about = profile.about;
   const double interval_ms = about.rate > 0 ? 1000 / about.rate : 1;
   out << "\"meta\":{\"version\":31,\"preprocessedProfileVersion\":56,";
-  fmt::print(out, "\"product\":{},\"interval\":{},\"startTime\":{},\"profilingStartTime\":0,\"profilingEndTime\":{},",
-             json_text(about.command), interval_ms, about.started_s * 1000, milliseconds(about.duration_ns));
-  fmt::print(
-      out,
+  out << fmt::format(
+      "\"product\":{},\"interval\":{},\"startTime\":{},\"profilingStartTime\":0,\"profilingEndTime\":{},",
+      json_text(about.command), interval_ms, about.started_s * 1000, milliseconds(about.duration_ns));
+  out << fmt::format(
       "\"processType\":0,\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,\"symbolicationNotSupported\":true,"
       "\"usesOnlyOneStackType\":true,"
       "\"sourceCodeIsNotOnSearchfox\":true,\"keepProfileThreadOrder\":true,\"importedFrom\":{},\"platform\":\"X11\",\n",

@@ -1,15 +1,14 @@
 #include "output/flamegraph.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <ctime>
 #include <set>
 #include <utility>
 
 #include "base/doubts.h"
 #include "base/json_text.h"
+#include "base/text.h"
+#include "base/time_text.h"
 #include "output/flamegraph_page.h"
 #include "output/packed_recording.h"
 #include "profile/amount_text.h"
@@ -75,17 +74,17 @@ class Tables {
     if (labels_.size() > 1) {
       out << "\"labels\":[";
       for (std::size_t i = 0; i < labels_.size(); ++i)
-        out << fmt::format("{}[{}]", i == 0 ? "" : ",", fmt::join(labels_[i], ","));
+        out << fmt::format("{}[{}]", i == 0 ? "" : ",", joined(labels_[i], ","));
       out << "],\n";
     }
-    out << fmt::format("\"frames\":{{\"kind\":[{}],\n\"text\":[{}],\n", fmt::join(kinds_, ","), fmt::join(texts_, ","));
-    out << fmt::format("\"part\":[{}],\n", fmt::join(parts_, ","));
-    out << fmt::format("\"at\":[{}],\n\"file\":[{}],\n", fmt::join(ats_, ","), fmt::join(files_, ","));
-    if (moved_ != nullptr) out << fmt::format("\"was\":[{}],\n", fmt::join(was_, ","));
-    out << fmt::format("\"line\":[{}],\n\"current\":[{}]}},\n", fmt::join(lines_, ","), fmt::join(currents_, ","));
+    out << fmt::format("\"frames\":{{\"kind\":[{}],\n\"text\":[{}],\n", joined(kinds_, ","), joined(texts_, ","));
+    out << fmt::format("\"part\":[{}],\n", joined(parts_, ","));
+    out << fmt::format("\"at\":[{}],\n\"file\":[{}],\n", joined(ats_, ","), joined(files_, ","));
+    if (moved_ != nullptr) out << fmt::format("\"was\":[{}],\n", joined(was_, ","));
+    out << fmt::format("\"line\":[{}],\n\"current\":[{}]}},\n", joined(lines_, ","), joined(currents_, ","));
     // The empty stack has no frame.
-    out << fmt::format("\"nodes\":{{\"outer\":[{}],\n\"frame\":[-1{}{}]}},\n\"strings\":[", fmt::join(outer_, ","),
-                       frame_.size() > 1 ? "," : "", fmt::join(frame_.begin() + 1, frame_.end(), ","));
+    out << fmt::format("\"nodes\":{{\"outer\":[{}],\n\"frame\":[-1{}{}]}},\n\"strings\":[", joined(outer_, ","),
+                       frame_.size() > 1 ? "," : "", joined(std::span(frame_).subspan(1), ","));
     for (std::size_t i = 0; i < strings_.size(); ++i) out << (i == 0 ? "" : ",\n") << strings_[i];
     out << ']';
   }
@@ -180,12 +179,11 @@ Facts facts_of(const Profile& profile) {
   if (about.kind.empty() || about.pid != 0)
     facts.emplace_back("Process", fmt::format("{}{}{}{}", about.pid, about.executable.empty() ? "" : " (",
                                               about.executable, about.executable.empty() ? "" : ")"));
-  if (!about.luas.empty()) facts.emplace_back("Lua", fmt::format("{}", fmt::join(about.luas, ", ")));
+  if (!about.luas.empty()) facts.emplace_back("Lua", joined(about.luas, ", "));
   if (about.kind.empty() || about.started_s != 0)
-    facts.emplace_back(
-        "Recorded", fmt::format("{:%Y-%m-%d %H:%M} UTC{}{}{}", fmt::gmtime(static_cast<std::time_t>(about.started_s)),
-                                duration_text(seconds), about.complete ? "" : ", until it was cut off",
-                                about.kind.empty() ? ", by luaspy " + about.luaspy : ""));
+    facts.emplace_back("Recorded", fmt::format("{} UTC{}{}{}", utc_text(about.started_s, "%Y-%m-%d %H:%M"),
+                                               duration_text(seconds), about.complete ? "" : ", until it was cut off",
+                                               about.kind.empty() ? ", by luaspy " + about.luaspy : ""));
   const auto& [sleepers, sleepers_ticks] = profile.sleepers();
   const std::int64_t idle = profile.idle() - sleepers_ticks;
   facts.emplace_back(

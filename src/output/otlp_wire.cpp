@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
+#include <string>
 #include <string_view>
 
 #include "base/hex.h"
@@ -240,11 +240,11 @@ class JsonFields {
  private:
   void key(const char* name) {
     if (out_.back() != '{') out_ += ',';
-    fmt::format_to(std::back_inserter(out_), "\"{}\":", name);
+    out_ += fmt::format("\"{}\":", name);
   }
-  void put(std::int32_t value) { fmt::format_to(std::back_inserter(out_), "{}", value); }
-  void put(std::int64_t value) { fmt::format_to(std::back_inserter(out_), "\"{}\"", value); }
-  void put(std::uint64_t value) { fmt::format_to(std::back_inserter(out_), "\"{}\"", value); }
+  void put(std::int32_t value) { out_ += std::to_string(value); }
+  void put(std::int64_t value) { out_ += '"' + std::to_string(value) + '"'; }
+  void put(std::uint64_t value) { out_ += '"' + std::to_string(value) + '"'; }
   template <typename Of>
   void put_message(const Of& of) {
     JsonFields fields(out_);

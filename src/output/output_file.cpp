@@ -1,6 +1,5 @@
 #include "output/output_file.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <ctime>
@@ -8,6 +7,7 @@
 #include <iostream>
 #include <utility>
 
+#include "base/time_text.h"
 #include "system/calls.h"
 #include "system/standard_output.h"
 
@@ -25,7 +25,7 @@ std::string name_with_time(const std::string& name, int pid) {
   for (std::size_t i = 0; i < name.size(); ++i) {
     const std::string_view two = std::string_view(name).substr(i, 2);
     if (two == "%p") text += std::to_string(pid);
-    else if (two == "%t") text += fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr)));
+    else if (two == "%t") text += local_text(std::time(nullptr), "%Y%m%d-%H%M%S");
     else text += name[i];
     i += two == "%p" || two == "%t" ? 1 : 0;
   }

@@ -1,13 +1,13 @@
 #include "output/raw.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 
+#include "base/text.h"
 #include "base/varint.h"
 #include "profile/raw_format.h"
 
@@ -34,7 +34,7 @@ std::map<std::string, std::string> words(const Metadata& about) {
                                               {"command", about.command},
                                               {"executable", about.executable},
                                               {"pid", std::to_string(about.pid)},
-                                              {"luas", fmt::format("{}", fmt::join(about.luas, "\n"))},
+                                              {"luas", joined(about.luas, "\n")},
                                               {"lua_mapped", about.lua_mapped ? "1" : "0"},
                                               {"mode", about.mode},
                                               {"rate_hz", fmt::format("{}", about.rate)},

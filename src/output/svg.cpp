@@ -1,7 +1,6 @@
 #include "output/svg.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 
 #include "base/display_text.h"
 #include "base/doubts.h"
+#include "base/text.h"
 #include "profile/amount_text.h"
 
 namespace luaspy {
@@ -224,7 +224,7 @@ void add_facts(const Profile& profile, const std::string& label, std::vector<std
           : amount_text(profile.weight(), about.unit) + " in ",
       profile.samples(), profile.samples() == 1 ? "" : "s", profile.threads().size(),
       profile.threads().size() == 1 ? "" : "s", about.luas.empty() ? "" : "; ",
-      displayable(fmt::format("{}", fmt::join(about.luas, ", ")), Charset::utf8)));
+      displayable(joined(about.luas, ", "), Charset::utf8)));
   if (profile.total_losses() != 0) lines.push_back(fmt::format("{}lost: {}", label, losses_text(profile.losses())));
   for (const std::string& doubt : doubts(profile.doubt_facts()))
     lines.push_back(displayable(label + "doubtful: " + doubt, Charset::utf8));

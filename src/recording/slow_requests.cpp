@@ -1,13 +1,12 @@
 #include "recording/slow_requests.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <utility>
 
+#include "base/time_text.h"
 #include "base/word_hash.h"
 
 namespace luaspy {
@@ -17,8 +16,7 @@ constexpr std::int64_t ms_per_s = 1000, ns_per_ms = 1'000'000;
 
 // "14:02:07.123", local time.
 std::string time_text(std::int64_t wall_ms) {
-  return fmt::format("{:%H:%M:%S}.{:03}", fmt::localtime(static_cast<std::time_t>(wall_ms / ms_per_s)),
-                     wall_ms % ms_per_s);
+  return fmt::format("{}.{:03}", local_text(wall_ms / ms_per_s, "%H:%M:%S"), wall_ms % ms_per_s);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "report/report.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <iostream>
@@ -38,7 +37,7 @@
 namespace luaspy {
 namespace {
 
-std::string names_of(const ReportOptions& options) { return fmt::format("{}", fmt::join(options.files, ", ")); }
+std::string names_of(const ReportOptions& options) { return joined(options.files, ", "); }
 
 bool is_to_stdout(const ReportOptions& options) { return options.output.empty() || options.output == "-"; }
 
@@ -264,7 +263,7 @@ Result<std::string> labels_view(const ReportOptions& options, const Profile& pro
                fmt::format("--by {}: no sample has such a label. {} Or --by samples, --by time.", printable(options.by),
                            names.empty() ? std::string("This recording has none; luaspy record --label makes them.")
                                          : fmt::format("There {}: {}.", names.size() == 1 ? "is" : "are",
-                                                       fmt::join(names, ", ")))};
+                                                       joined(std::vector(names.begin(), names.end()), ", ")))};
 }
 
 Result<int> write_views(const ReportOptions& options) {
@@ -363,8 +362,7 @@ int judged(const ProfileDiff& diff, double percent) {
   if (functions.empty()) return 0;
   const std::size_t count = functions.size();
   if (count > most) functions.resize(most), functions.push_back(fmt::format("and {} more", count - most));
-  say("luaspy: Slower by more than {:g} %: {}.\n", percent,
-      printable(fmt::format("{}", fmt::join(functions, ", ")), 1 << 12));
+  say("luaspy: Slower by more than {:g} %: {}.\n", percent, printable(joined(functions, ", "), 1 << 12));
   return slower_status;
 }
 

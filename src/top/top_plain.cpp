@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <tuple>
 
@@ -20,20 +19,19 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
   const auto seconds = [](std::int64_t ns) { return static_cast<double>(ns) / 1e9; };
   const std::int64_t elapsed = counts.elapsed.recent;
   std::string text;
-  const auto out = std::back_inserter(text);
-  fmt::format_to(out, "# pid {}: {}{}\n", target.pid, printable(target.command, most_text),
-                 target.ended           ? " (has ended)"
-                 : target.still.empty() ? ""
-                                        : fmt::format(" ({})", target.still));
-  for (const std::string& doubt : doubts_of(counts, target)) fmt::format_to(out, "# doubtful: {}\n", doubt);
-  const std::string luas = target.luas.empty() ? "" : printable(fmt::format("{}", fmt::join(target.luas, ", "))) + ", ";
+  text += fmt::format("# pid {}: {}{}\n", target.pid, printable(target.command, most_text),
+                      target.ended           ? " (has ended)"
+                      : target.still.empty() ? ""
+                                             : fmt::format(" ({})", target.still));
+  for (const std::string& doubt : doubts_of(counts, target)) text += fmt::format("# doubtful: {}\n", doubt);
+  const std::string luas = target.luas.empty() ? "" : printable(joined(target.luas, ", ")) + ", ";
   const std::string covered = coverage_text(target.cpu, target.sampled_cpu_ns);
   const double rate = elapsed == 0 ? 0 : static_cast<double>(counts.ticks.recent) / seconds(elapsed);
-  fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}{}\n",
-                 seconds(counts.elapsed.all), luas, rate, target.rate, share(counts.stopped.recent, elapsed),
-                 threads_text(counts, target, false), losses_text(counts.losses),
-                 covered.empty() ? "" : ", sampled " + covered);
-  if (target.heap) fmt::format_to(out, "# {}\n", heap_line(*target.heap, false, std::numeric_limits<int>::max()));
+  text += fmt::format("# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}{}\n",
+                      seconds(counts.elapsed.all), luas, rate, target.rate, share(counts.stopped.recent, elapsed),
+                      threads_text(counts, target, false), losses_text(counts.losses),
+                      covered.empty() ? "" : ", sampled " + covered);
+  if (target.heap) text += fmt::format("# {}\n", heap_line(*target.heap, false, std::numeric_limits<int>::max()));
   text += '#';
   for (std::size_t i = 0; i < activity_count; ++i) {
     const auto activity = static_cast<Activity>(i);
@@ -41,12 +39,13 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
     const std::string part = known == Told::unknown
                                  ? "-"
                                  : fmt::format("{:.1f} %", share(counts.activity[i].recent, elapsed));
-    if (known != Told::absent) fmt::format_to(out, " {} {},", name(activity), part);
+    if (known != Told::absent) text += fmt::format(" {} {},", name(activity), part);
   }
   if (counts.waiting.recent != 0)
-    fmt::format_to(out, " waiting for a CPU {:.1f} %,", share(counts.waiting.recent, elapsed));
-  fmt::format_to(out, " idle {:.1f} %{}\n  %Own  %Total   OwnTime  TotalTime  Function (file:line)\n",
-                 share(counts.idle.recent, elapsed), counts.threads_now > 1 ? " (100 %: one thread all the time)" : "");
+    text += fmt::format(" waiting for a CPU {:.1f} %,", share(counts.waiting.recent, elapsed));
+  text += fmt::format(" idle {:.1f} %{}\n  %Own  %Total   OwnTime  TotalTime  Function (file:line)\n",
+                      share(counts.idle.recent, elapsed),
+                      counts.threads_now > 1 ? " (100 %: one thread all the time)" : "");
   std::vector<TopRow> rows = top_rows(counts, {});
   std::erase_if(rows, [](const TopRow& row) { return row.times.total.recent == 0; });
   const auto key = [&](const TopRow& row) {
@@ -55,9 +54,9 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
   };
   std::ranges::stable_sort(rows, std::greater(), key);
   for (const TopRow& row : rows) {
-    fmt::format_to(out, "{:6.1f} {:7.1f} {:9.2f} {:10.2f}  {}\n", share(row.times.own.recent, elapsed),
-                   share(row.times.total.recent, elapsed), seconds(row.times.own.all), seconds(row.times.total.all),
-                   printable(describe(frame_of(counts, row), false), most_text));
+    text += fmt::format("{:6.1f} {:7.1f} {:9.2f} {:10.2f}  {}\n", share(row.times.own.recent, elapsed),
+                        share(row.times.total.recent, elapsed), seconds(row.times.own.all),
+                        seconds(row.times.total.all), printable(describe(frame_of(counts, row), false), most_text));
   }
   return text + '\n';
 }

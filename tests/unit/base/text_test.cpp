@@ -44,4 +44,12 @@ TEST_CASE("strings are quoted as Lua would, and never cut within a character", "
   CHECK(quoted("\x80\x80\x80", 9) == "\"\\x80\\x80\\x80\"…(9 bytes)");
 }
 
+TEST_CASE("words and numbers are joined, with nothing before the first and after the last", "[unit]") {
+  CHECK(joined(std::vector<std::string>{}, ", ").empty());
+  CHECK(joined(std::vector<std::string>{"one"}, ", ") == "one");
+  CHECK(joined(std::vector<std::string>{"", "two", ""}, ", ") == ", two, ");
+  CHECK(joined(std::vector<int>{-1, 0, 12}, ",") == "-1,0,12");
+  CHECK(joined(std::vector<std::uint32_t>{4294967295, 7}, ", ") == "4294967295, 7");
+}
+
 }  // namespace luaspy::text_test

@@ -1,11 +1,12 @@
 #pragma once
-// Formatted text on its way to a stream, in pieces of some size: a heap has millions of lines.
+// Text on its way to a stream, in pieces of some size: a heap or a trace has millions of lines.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstddef>
-#include <iterator>
 #include <ostream>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace luaspy {
@@ -18,11 +19,15 @@ class TextBuffer {
   TextBuffer& operator=(const TextBuffer&) = delete;
   ~TextBuffer() { flush(); }
 
+  TextBuffer& operator<<(std::string_view text) {
+    constexpr std::size_t enough = 1 << 16;
+    text_ += text;
+    if (text_.size() > enough) flush();
+    return *this;
+  }
   template <typename... Args>
   void put(fmt::format_string<Args...> format, Args&&... args) {
-    constexpr std::size_t enough = 1 << 16;
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-    if (text_.size() > enough) flush();
+    *this << fmt::format(format, std::forward<Args>(args)...);
   }
   void flush() {
     out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
@@ -31,7 +36,7 @@ class TextBuffer {
 
  private:
   std::ostream& out_;
-  fmt::memory_buffer text_;
+  std::string text_;
 };
 
 }  // namespace luaspy
