@@ -1,14 +1,19 @@
 #pragma once
-// JSON to be printed. It is read by nlohmann's (src/input/), whose header takes seconds to compile.
+// Values of JSON, to be printed, or read from a text (base/parsed_json.h).
 
+#include <cstdint>
 #include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace luaspy {
 
-// A value. Members of an object stay in the order in which they were added.
+// A value of 16 bytes: files have millions. Members of an object stay in the order in which they were added.
 class Json {
  public:
   struct Member;
@@ -32,10 +37,9 @@ class Json {
     for (const Value& value : values) add(value);
   }
 
-  // As the compiler would define them, but not inline: they would be half of the code of what prints.
-  Json(const Json&);
+  // It is moved, never copied. As the compiler would define them, but not inline: they would be half of the code of
+  // what prints.
   Json(Json&&) noexcept;
-  Json& operator=(const Json&);
   Json& operator=(Json&&) noexcept;
   ~Json();
 
@@ -52,6 +56,19 @@ class Json {
   Json& operator[](std::string_view key);
   // Adds an element to an array, and returns it. Null becomes an array.
   Json& add(Json element);
+  // Adds a member to an object without a search for one that has this key already.
+  Json& add(std::string key, Json value);
+
+  // Reading. A value of a file can be of any type: these are empty if it is of another one.
+  bool is_array() const;
+  std::span<const Json> elements() const;        // of an array
+  const Json* find(std::string_view key) const;  // of an object; the last one of several members `key`
+  const Json& at(std::string_view key) const;    // the same; null if there is none
+  const std::string* as_text() const;            // UTF-8 if it was read
+  std::optional<bool> as_bool() const;
+  std::optional<std::uint64_t> as_unsigned() const;  // of an unsigned type, or read without a sign and a fraction
+  std::optional<std::int64_t> as_integer() const;    // without a fraction, if it is not too large
+  std::optional<double> as_number() const;           // any number
 
   // text(): each member and each element in a line of its own, two blanks further in for each level.
   // line(): all in one line. Both end with a line break.
@@ -59,11 +76,15 @@ class Json {
   std::string line() const;
 
  private:
-  std::string printed(const std::string& line_break) const;  // "": in one line
+  struct Named;
+  using Text = std::unique_ptr<std::string>;
+  using Elements = std::unique_ptr<std::vector<Json>>;
+  using Members = std::unique_ptr<std::vector<Named>>;
 
-  std::string text_;               // as it is printed; of an array and of an object: the brackets
-  std::vector<std::string> keys_;  // of an object, one for each value
-  std::vector<Json> values_;
+  // `line_break`: the end of a line, and the blanks before this value; "": all in one line.
+  void print(std::string& out, const std::string& line_break) const;
+
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, Text, Elements, Members> value_;
 };
 
 struct Json::Member {

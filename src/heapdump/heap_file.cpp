@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "base/parsed_json.h"
 #include "base/text.h"
 #include "heapdump/heap_room.h"
 #include "luastate/luas.h"
@@ -21,8 +21,6 @@ namespace {
 constexpr std::string_view magic = "luaspy heap 1\n";
 constexpr std::size_t longest_symbol = 256;
 constexpr std::size_t longest_command = 1 << 12;
-
-using Json = nlohmann::json;
 
 Error unreadable(const std::string& path, std::string_view why) {
   return {Cause::usage, fmt::format("{} is not a heap snapshot that luaspy can read: {}.", printable(path), why)};
@@ -100,24 +98,22 @@ struct Head {
 };
 
 bool parse(const Json& object, const char* key, std::uint64_t most, std::uint64_t& into) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_unsigned()) return false;
-  into = found->get<std::uint64_t>();
-  return into <= most;
+  const std::optional<std::uint64_t> number = object.at(key).as_unsigned();
+  into = number.value_or(0);
+  return number && into <= most;
 }
 
 bool parse(const Json& object, const char* key, std::string& into) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) return false;
-  into = found->get<std::string>();
-  return true;
+  const std::string* const text = object.at(key).as_text();
+  if (text != nullptr) into = *text;
+  return text != nullptr;
 }
 
 // Ranges ascend and do not overlap.
 bool parse_range(const Json& range, Head& head) {
-  if (!range.is_array() || range.size() != 2 || !range[0].is_number_unsigned() || !range[1].is_number_unsigned())
-    return false;
-  const auto start = range[0].get<Address>(), size = range[1].get<Address>();
+  const std::span<const Json> numbers = range.elements();
+  if (numbers.size() != 2 || !numbers[0].as_unsigned() || !numbers[1].as_unsigned()) return false;
+  const Address start = *numbers[0].as_unsigned(), size = *numbers[1].as_unsigned();
   if (size == 0 || start >= address_limit || size > address_limit - start ||
       (!head.ranges.empty() && start < head.ranges.back().end))
     return false;
@@ -129,50 +125,46 @@ bool parse_range(const Json& range, Head& head) {
 // States ascend: none is there twice.
 bool parse_state(const Json& state, Head& head) {
   Head::State& its = head.states.emplace_back();
-  return state.is_object() && parse(state, "global_State", address_limit, its.G) &&
-         parse(state, "main", address_limit, its.main) && parse(state, "lua", its.lua) &&
-         (head.states.size() == 1 || head.states[head.states.size() - 2].G < its.G);
+  return parse(state, "global_State", address_limit, its.G) && parse(state, "main", address_limit, its.main) &&
+         parse(state, "lua", its.lua) && (head.states.size() == 1 || head.states[head.states.size() - 2].G < its.G);
 }
 
 bool parse_function(const Json& function, Head& head) {
   auto& [entry, symbol] = head.functions.emplace_back();
-  if (!function.is_object() || !parse(function, "entry", address_limit, entry) || !parse(function, "symbol", symbol))
-    return false;
+  if (!parse(function, "entry", address_limit, entry) || !parse(function, "symbol", symbol)) return false;
   symbol = printable(symbol, longest_symbol);
   return true;
 }
 
 // Ranges are taken while they are parsed: as values they would take many times their text's memory.
 std::optional<Head> parse_head(const std::string& line) {
-  constexpr int deepest = 2;
+  constexpr std::size_t deepest = 3;
   Head head;
-  bool in_ranges = false, good = true;
-  const auto keep = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    using Event = Json::parse_event_t;
-    if (event == Event::key && depth == 1) in_ranges = parsed == "ranges";
-    if (event != Event::array_end || depth != deepest || !in_ranges) return depth <= deepest + 1;
-    good = good && parse_range(parsed, head);
+  bool good = true;
+  const auto keep = [&](std::string_view member, const Json& value) {
+    if (member != "ranges" || !value.is_array()) return true;
+    good = good && parse_range(value, head);
     return false;
   };
-  const Json json = Json::parse(line, keep, false);
+  const std::optional<Json> json = parsed_json(line, deepest, keep);
   constexpr std::uint64_t most_ns = std::numeric_limits<std::int64_t>::max();
-  if (!good || !json.is_object() || !parse(json, "pid", std::numeric_limits<int>::max(), head.pid) ||
-      !parse(json, "command", head.command) || !parse(json, "taken_ns", most_ns, head.taken_ns) ||
-      !parse(json, "stood_still_ns", most_ns, head.stood_still_ns))
+  if (!good || !json || !parse(*json, "pid", std::numeric_limits<int>::max(), head.pid) ||
+      !parse(*json, "command", head.command) || !parse(*json, "taken_ns", most_ns, head.taken_ns) ||
+      !parse(*json, "stood_still_ns", most_ns, head.stood_still_ns))
     return std::nullopt;
-  const auto instant = json.find("of_one_instant"), states = json.find("states");
-  const auto ranges = json.find("ranges");  // all of them were taken out
-  if (ranges == json.end() || !ranges->is_array() || !ranges->empty()) return std::nullopt;
-  if (instant == json.end() || !instant->is_boolean() || states == json.end() || !states->is_array())
-    return std::nullopt;
-  head.of_one_instant = *instant;
-  if (const auto process = json.find("of_process"); process != json.end()) head.of_process = *process == true;
-  if (!std::ranges::all_of(*states, [&](const Json& state) { return parse_state(state, head); })) return std::nullopt;
-  if (const auto functions = json.find("functions"); functions != json.end()) {
-    if (!functions->is_array() ||
-        !std::ranges::all_of(*functions, [&](const Json& function) { return parse_function(function, head); }))
-      return std::nullopt;
-  }
+  const Json &ranges = json->at("ranges"), &states = json->at("states");
+  if (!ranges.is_array() || !ranges.elements().empty()) return std::nullopt;  // all of them were taken out
+  const std::optional<bool> of_one_instant = json->at("of_one_instant").as_bool();
+  if (!of_one_instant || !states.is_array()) return std::nullopt;
+  head.of_one_instant = *of_one_instant;
+  head.of_process = json->at("of_process").as_bool().value_or(false);
+  for (const Json& state : states.elements())
+    if (!parse_state(state, head)) return std::nullopt;
+  const Json* const functions = json->find("functions");
+  if (functions == nullptr) return head;
+  if (!functions->is_array()) return std::nullopt;
+  for (const Json& function : functions->elements())
+    if (!parse_function(function, head)) return std::nullopt;
   return head;
 }
 
@@ -223,24 +215,25 @@ std::vector<AddressRange> UsedPages::ranges() const {
 
 void write_heap_file(std::ostream& out, const HeapSnapshot& snapshot, const std::vector<AddressRange>& ranges) {
   constexpr int fastest = 1;
-  Json head = {{"pid", snapshot.pid},
-               {"command", printable(snapshot.command, longest_command)},
-               {"taken_ns", snapshot.taken_ns},
-               {"stood_still_ns", snapshot.stood_still_ns},
-               {"of_one_instant", snapshot.of_one_instant},
-               {"of_process", snapshot.of_process},
-               {"states", Json::array()},
-               {"functions", Json::array()},
-               {"ranges", Json::array()}};
-  for (const HeapSnapshot::State& state : snapshot.states)
-    head["states"].push_back({{"global_State", state.G},
-                              {"main", state.lua->main_thread(*snapshot.memory, state.G)},
-                              {"lua", state.lua->name()}});
+  Json functions = Json::array(), its_ranges = Json::array(), states = Json::array();
   for (const auto& [entry, symbol] : snapshot.code->known()) {
-    if (!symbol.empty()) head["functions"].push_back({{"entry", entry}, {"symbol", printable(symbol, longest_symbol)}});
+    if (!symbol.empty()) functions.add({{"entry", entry}, {"symbol", printable(symbol, longest_symbol)}});
   }
-  for (const AddressRange& range : ranges) head["ranges"].push_back({range.start, range.end - range.start});
-  out << magic << head.dump() << '\n';
+  for (const AddressRange& range : ranges) its_ranges.add(std::vector<Address>{range.start, range.end - range.start});
+  for (const HeapSnapshot::State& state : snapshot.states)
+    states.add({{"global_State", state.G},
+                {"lua", state.lua->name()},
+                {"main", state.lua->main_thread(*snapshot.memory, state.G)}});
+  const Json head = {{"command", printable(snapshot.command, longest_command)},
+                     {"functions", std::move(functions)},
+                     {"of_one_instant", snapshot.of_one_instant},
+                     {"of_process", snapshot.of_process},
+                     {"pid", snapshot.pid},
+                     {"ranges", std::move(its_ranges)},
+                     {"states", std::move(states)},
+                     {"stood_still_ns", snapshot.stood_still_ns},
+                     {"taken_ns", snapshot.taken_ns}};
+  out << magic << head.line();
   Gzip gzip(out, fastest);
   std::vector<std::byte> bytes;
   for (const AddressRange& range : ranges) {

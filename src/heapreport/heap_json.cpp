@@ -1,6 +1,7 @@
 #include "heapreport/heap_json.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/hex.h"
 #include "base/json.h"
@@ -59,7 +60,7 @@ Json suspects_of(const HeapAnalysis& analysis, ObjectNames& names) {
     all.add({{"part", suspect.part},
              {"retained", suspect.retained},
              {"holder", has_holder ? object_of(analysis, names, suspect.holder) : Json()},
-             {"holds", held}});
+             {"holds", std::move(held)}});
   }
   return all;
 }
@@ -91,8 +92,8 @@ Json resident_of(const ResidentReport& report) {
     const auto kind = static_cast<ResidentKind>(i);
     parts.add({{"kind", key(kind)}, {"name", name(kind)}, {"meaning", meaning(kind)}, {"bytes", report[kind]}});
   }
-  return {{"rss", report.rss},       {"swap", report.swap}, {"files_written", report.files_written},
-          {"c_heap", report.c_heap}, {"parts", parts},      {"notes", report.notes}};
+  return {{"rss", report.rss},       {"swap", report.swap},       {"files_written", report.files_written},
+          {"c_heap", report.c_heap}, {"parts", std::move(parts)}, {"notes", report.notes}};
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -12,8 +11,6 @@
 
 namespace luaspy {
 namespace {
-
-using Json = nlohmann::json;
 
 enum class JsonKind : std::uint8_t { number, text, digits, fixed, message };
 
@@ -72,14 +69,14 @@ constexpr JsonField message_fields[] = {{"resourceProfiles", 1, JsonKind::messag
 
 // Numbers of 64 bits are text.
 std::optional<std::uint64_t> number_of(const Json& value) {
-  if (value.is_number_unsigned()) return value.get<std::uint64_t>();
-  if (value.is_number_integer()) return static_cast<std::uint64_t>(value.get<std::int64_t>());
-  if (!value.is_string()) return std::nullopt;
-  const auto& text = value.get_ref<const std::string&>();
+  if (const std::optional<std::uint64_t> whole = value.as_unsigned()) return whole;
+  if (const std::optional<std::int64_t> negative = value.as_integer()) return static_cast<std::uint64_t>(*negative);
+  const std::string* const text = value.as_text();
+  if (text == nullptr) return std::nullopt;
   std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(static_cast<std::uint64_t>(number))
-                                                                  : std::nullopt;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  return error == std::errc() && end == text->data() + text->size() ? std::optional(static_cast<std::uint64_t>(number))
+                                                                    : std::nullopt;
 }
 
 std::string bytes_of(const Json& object, std::span<const JsonField> fields);
@@ -96,9 +93,9 @@ void put_value(const Json& value, const JsonField& field, std::string& bytes) {
     return;
   }
   // An entry of a table has its place even if it is nothing.
-  std::string inside = field.kind == JsonKind::message ? bytes_of(value, field.fields)
-                       : value.is_string()             ? value.get_ref<const std::string&>()
-                                                       : std::string();
+  std::string inside;
+  if (field.kind == JsonKind::message) inside = bytes_of(value, field.fields);
+  else if (const std::string* const text = value.as_text()) inside = *text;
   if (field.kind == JsonKind::digits) inside = bytes_of_hex(inside).value_or("");
   put_tag(length_delimited);
   put_varint(bytes, inside.size());
@@ -108,20 +105,18 @@ void put_value(const Json& value, const JsonField& field, std::string& bytes) {
 // As deep as the messages are, whatever the text is.
 std::string bytes_of(const Json& object, std::span<const JsonField> fields) {
   std::string bytes;
-  if (!object.is_object()) return bytes;
   for (const JsonField& field : fields) {
-    const auto value = object.find(field.name);
-    if (value == object.end()) continue;
+    const Json* const value = object.find(field.name);
+    if (value == nullptr) continue;
     if (!value->is_array()) put_value(*value, field, bytes);
-    else
-      for (const Json& each : *value) put_value(each, field, bytes);
+    for (const Json& each : value->elements()) put_value(each, field, bytes);
   }
   return bytes;
 }
 
 }  // namespace
 
-bool is_otlp(const Json& message) { return message.is_object() && message.contains("resourceProfiles"); }
+bool is_otlp(const Json& message) { return message.find("resourceProfiles") != nullptr; }
 
 std::string otlp_protobuf(const Json& message) { return bytes_of(message, schema::message_fields); }
 

@@ -6,21 +6,24 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "input/foreign_stacks.h"
 #include "input/frame_text.h"
-#include "input/json_values.h"
 #include "input/raw_fields.h"
 #include "input/value_unit.h"
 
 namespace luaspy {
 namespace {
 
-using Json = nlohmann::json;
+std::string text_at(const Json& object, std::string_view key) {
+  const std::string* const text = object.at(key).as_text();
+  return text != nullptr ? *text : std::string();
+}
 
 // What a thread did for some time.
 struct Spell {
@@ -36,7 +39,7 @@ class SpeedscopeReader {
   Result<std::string> read() {
     part_.about().kind = "a file of speedscope";
     part_.about().command = printable(text_at(file_, "name"));
-    const Json& profiles = array_at(file_, "profiles");
+    const std::span<const Json> profiles = file_.at("profiles").elements();
     read_frames();
     unit_ = profiles.empty() ? ValueUnit{} : value_unit("", text_at(profiles.front(), "unit"));
     part_.count(unit_.unit);
@@ -55,12 +58,10 @@ class SpeedscopeReader {
  private:
   void read_frames() {
     const bool is_of_luaspy = text_at(file_, "exporter") == "luaspy";
-    const auto shared = file_.find("shared");
-    if (shared == file_.end() || !shared->is_object()) return;
-    for (const Json& each : array_at(*shared, "frames")) {
+    for (const Json& each : file_.at("shared").at("frames").elements()) {
       const std::string name = text_at(each, "name"), file = text_at(each, "file");
       const auto line = static_cast<int>(
-          std::clamp<std::int64_t>(whole_at(each, "line"), 0, std::numeric_limits<int>::max()));
+          std::clamp<std::int64_t>(each.at("line").as_integer().value_or(0), 0, std::numeric_limits<int>::max()));
       Frame frame;
       if (is_of_luaspy) frame = frame_of(name);
       else frame.name = name, frame.file = base_name(file);
@@ -93,14 +94,14 @@ class SpeedscopeReader {
   }
 
   void read_samples(const Json& profile, ThreadId thread) {
-    const Json &samples = array_at(profile, "samples"), &weights = array_at(profile, "weights");
+    const std::span<const Json> samples = profile.at("samples").elements(), weights = profile.at("weights").elements();
     for (std::size_t i = 0; i < samples.size(); ++i) {
       if (i >= weights.size()) return damaged(i, "sample", "it has no weight");
       const std::optional<std::int64_t> weight = scaled(weights[i]);
       if (!weight || *weight < 0) return damaged(i, "sample", "its weight is no time");
       StackId stack = empty_stack;
       if (!samples[i].is_array()) return damaged(i, "sample", "it is no list of frames");
-      for (const Json& index : samples[i]) {
+      for (const Json& index : samples[i].elements()) {
         const std::optional<FrameId> frame = frame_at(index);
         if (!frame) return damaged(i, "sample", "it has a frame that the file does not have");
         stack = stacks_.stack(stack, *frame);
@@ -111,14 +112,14 @@ class SpeedscopeReader {
   }
 
   void read_events(const Json& profile, ThreadId thread) {
-    const Json& events = array_at(profile, "events");
+    const std::span<const Json> events = profile.at("events").elements();
     std::vector<FrameId> open;
     std::vector<StackId> stacks = {empty_stack};
-    const std::int64_t start = scaled(value_at(profile, "startValue")).value_or(0);
+    const std::int64_t start = scaled(profile.at("startValue")).value_or(0);
     std::int64_t last = start;
     for (std::size_t i = 0; i < events.size(); ++i) {
-      const std::optional<std::int64_t> at = scaled(value_at(events[i], "at"));
-      const std::optional<FrameId> frame = frame_at(value_at(events[i], "frame"));
+      const std::optional<std::int64_t> at = scaled(events[i].at("at"));
+      const std::optional<FrameId> frame = frame_at(events[i].at("frame"));
       if (!at || *at < last || !frame) return damaged(i, "event", "its time or its frame cannot be");
       if (*at > last && !open.empty()) spells_.push_back({*at - start, *at - last, thread, stacks.back()});
       last = *at;
@@ -153,16 +154,16 @@ class SpeedscopeReader {
   }
 
   std::optional<FrameId> frame_at(const Json& index) const {
-    if (!index.is_number_unsigned() || index.get<std::uint64_t>() >= frames_.size()) return std::nullopt;
-    return frames_[index.get<std::size_t>()];
+    const std::optional<std::uint64_t> number = index.as_unsigned();
+    return number && *number < frames_.size() ? std::optional(frames_[*number]) : std::nullopt;
   }
 
   std::optional<std::int64_t> scaled(const Json& value) const {
-    if (!value.is_number()) return std::nullopt;
-    if (value.is_number_integer() && unit_.scale == 1 && !value.is_number_unsigned()) return value.get<std::int64_t>();
-    if (value.is_number_unsigned() && unit_.scale == 1 && value.get<std::uint64_t>() <= any_number)
-      return value.get<std::int64_t>();
-    const double scaled = value.get<double>() * static_cast<double>(unit_.scale);
+    const std::optional<std::int64_t> whole = value.as_integer();
+    if (whole && unit_.scale == 1 && std::cmp_less_equal(*whole, any_number)) return whole;
+    const std::optional<double> number = value.as_number();
+    if (!number) return std::nullopt;
+    const double scaled = *number * static_cast<double>(unit_.scale);
     return std::abs(scaled) < static_cast<double>(any_number) ? std::optional(std::llround(scaled)) : std::nullopt;
   }
 
@@ -182,9 +183,7 @@ class SpeedscopeReader {
 
 }  // namespace
 
-bool is_speedscope(const Json& file) {
-  return file.is_object() && file.contains("profiles") && file.contains("shared");
-}
+bool is_speedscope(const Json& file) { return file.find("profiles") != nullptr && file.find("shared") != nullptr; }
 
 Result<std::string> read_speedscope(const Json& file, RecordingPart& part) {
   return SpeedscopeReader(file, part).read();

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/json_text.h"
+#include "base/parsed_json.h"
 
 namespace luaspy::json_test {
 namespace {
@@ -77,6 +78,79 @@ TEST_CASE("JSON: texts are escaped, and what is not UTF-8 is replaced", "[unit]"
   CHECK(of({{"\n", 1}}) == R"({"\n":1})");
   CHECK(json_text("<ö>") == "\"<ö>\"");
   CHECK(json_in_html("</a> & ö\x7f\U0001f600\xff") == R"("\u003c/a\u003e \u0026 \u00f6\u007f\ud83d\ude00\ufffd")");
+}
+
+TEST_CASE("JSON: what was read is printed as the same text", "[unit]") {
+  const std::string text = R"({"b":[1,-2,3.5,"x\n\"ö",true,false,null,[],{}],"a":{"":18446744073709551615}})";
+  CHECK(of(*parsed_json(" " + text + "\r\n", 8)) == text);
+  CHECK(of(*parsed_json(R"("\u00f6\ud83d\ude00\/")", 0)) == "\"ö\U0001f600/\"");
+  CHECK(of(*parsed_json("1e3", 0)) == "1000.0");
+}
+
+TEST_CASE("JSON: a value that was read is of one type, and empty as any other", "[unit]") {
+  const Json json = *parsed_json(R"({"text":"a","no":false,"zero":0,"minus":-0,"largest":18446744073709551615,
+      "least":-9223372036854775808,"beyond":-9223372036854775809,"half":0.5,"list":[1],"twice":1,"twice":"2","null":null})",
+                                 8);
+  CHECK(*json.at("text").as_text() == "a");
+  CHECK(json.at("no").as_bool() == false);
+  CHECK(json.at("zero").as_unsigned() == 0);
+  CHECK(json.at("zero").as_integer() == 0);
+  CHECK(json.at("zero").as_number() == 0);
+  CHECK_FALSE(json.at("zero").as_bool());
+  CHECK_FALSE(json.at("minus").as_unsigned());
+  CHECK(json.at("minus").as_integer() == 0);
+  CHECK(json.at("largest").as_unsigned() == std::numeric_limits<std::uint64_t>::max());
+  CHECK_FALSE(json.at("largest").as_integer());
+  CHECK(json.at("largest").as_number() == 0x1p64);
+  CHECK(json.at("least").as_integer() == std::numeric_limits<std::int64_t>::min());
+  CHECK_FALSE(json.at("beyond").as_integer());
+  CHECK(json.at("beyond").as_number() == -0x1p63);
+  CHECK_FALSE(json.at("half").as_integer());
+  CHECK(json.at("half").as_number() == 0.5);
+  CHECK(json.at("list").is_array());
+  CHECK(json.at("list").elements().size() == 1);
+  CHECK(json.at("list").find("text") == nullptr);
+  CHECK(*json.at("twice").as_text() == "2");
+  CHECK(json.find("null") != nullptr);
+  CHECK(json.find("none") == nullptr);
+  for (const char* const other : {"null", "none"}) {
+    CHECK_FALSE(json.at(other).is_array());
+    CHECK(json.at(other).elements().empty());
+    CHECK(json.at(other).find("") == nullptr);
+    CHECK(json.at(other).as_text() == nullptr);
+    CHECK_FALSE(json.at(other).as_bool());
+    CHECK_FALSE(json.at(other).as_unsigned());
+    CHECK_FALSE(json.at(other).as_integer());
+    CHECK_FALSE(json.at(other).as_number());
+  }
+}
+
+TEST_CASE("JSON: a text that is damaged, or nested too deep, is refused", "[unit]") {
+  for (const std::string text :
+       {"",      " ",   "{",   "[1,]",   "{\"a\":1,}", "{a:1}",       "[1] 2",   "01",  "+1",        "NaN",
+        "1e999", "'a'", "\"a", "\"\n\"", "\"\xff\"",   R"("\ud800")", "// 1\n1", "nul", "{\"a\" 1}", "]"})
+    CHECK_FALSE(parsed_json(text, 8));
+  CHECK(of(*parsed_json("[[{}]]", 2)) == "[[{}]]");
+  CHECK_FALSE(parsed_json("[[{\"a\":1}]]", 2));
+  CHECK_FALSE(parsed_json("[[[1]]]", 2));
+  CHECK_FALSE(parsed_json("[[[[]]]]", 2));
+  CHECK_FALSE(parsed_json(std::string(1 << 20, '['), 32));
+}
+
+TEST_CASE("JSON: of a large text a part is kept", "[unit]") {
+  std::string seen;
+  const auto keep = [&](std::string_view member, const Json& value) {
+    seen += std::string(member) + ' ' + value.line();
+    return member != "b";
+  };
+  const auto kept = [&](std::string_view text) { return of(*parsed_json(text, 3, keep)); };
+  CHECK(kept(R"({"a":[1,[2,[3,[4,{"x":5}],6]]],"b":[[7],8,{"c":9}],"d":{"e":10},"b":{"f":11}})") ==
+        R"({"a":[1,[2,[]]],"b":[],"d":{"e":10},"b":{}})");
+  CHECK(seen == "a 1\na [2,[]]\nb [7]\nb 8\nb {\"c\":9}\nd 10\nb 11\n");
+  seen.clear();
+  CHECK(kept(R"([[[1]],{"b":2}])") == R"([[[1]],{"b":2}])");
+  CHECK(seen.empty());
+  CHECK_FALSE(parsed_json(R"({"a":[[[[[[]])", 3, keep));
 }
 
 }  // namespace luaspy::json_test
