@@ -8,7 +8,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -160,7 +159,8 @@ class SpeedscopeReader {
 
   std::optional<std::int64_t> scaled(const Json& value) const {
     const std::optional<std::int64_t> whole = value.as_integer();
-    if (whole && unit_.scale == 1 && std::cmp_less_equal(*whole, any_number)) return whole;
+    constexpr auto most = static_cast<std::int64_t>(any_number);  // so that differences fit
+    if (whole && unit_.scale == 1 && *whole >= -most && *whole <= most) return whole;
     const std::optional<double> number = value.as_number();
     if (!number) return std::nullopt;
     const double scaled = *number * static_cast<double>(unit_.scale);

@@ -122,6 +122,9 @@ TEST_CASE("speedscope's files of other programs", "[unit]") {
         "sample 1 of profile 0: it has a frame that the file does not have");
   CHECK(torn(R"({"type":"sampled","unit":"none","samples":[[0],[0,1]],"weights":[1]})") ==
         "sample 1 of profile 0: it has no weight");
+  CHECK(torn(R"({"type":"evented","unit":"nanoseconds","startValue":-9223372036854775808,"events":[)"
+             R"({"type":"O","frame":0,"at":-9223372036854775808},{"type":"C","frame":0,"at":5}]})") ==
+        "event 0 of profile 0: its time or its frame cannot be");
   CHECK(torn(R"({"type":"evented","unit":"seconds","events":[{"type":"C","frame":0,"at":1}]})") ==
         "event 0 of profile 0: it ends a call that is not the innermost");
   CHECK(foreign::error_of(file(R"({"unit":"bytes"},{"unit":"seconds"})")).starts_with("Its profiles count different"));
