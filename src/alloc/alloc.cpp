@@ -17,6 +17,7 @@
 #include "base/say.h"
 #include "output/output_file.h"
 #include "output/print_text.h"
+#include "output/write_options.h"
 #include "profile/amount_text.h"
 #include "recording/await_command.h"
 #include "recording/carried_recording.h"
@@ -228,6 +229,8 @@ Result<std::optional<OutputFile>> open_output(const AllocOptions& options) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> alloc_format_names() { return {memprof_format.name, allocation_trace_format.name}; }
 
 Result<int> alloc(const AllocOptions& asked) {
   AllocOptions options = asked;

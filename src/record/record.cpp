@@ -19,6 +19,7 @@
 #include "events/label_table.h"
 #include "output/output_file.h"
 #include "output/summary.h"
+#include "output/write_options.h"
 #include "profile/amount_text.h"
 #include "recording/await_command.h"
 #include "recording/carried_recording.h"
