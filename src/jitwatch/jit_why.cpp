@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "jitwatch/jit_words.h"
+
 namespace luaspy {
 namespace {
 
