@@ -14,6 +14,7 @@
 #include "alloc/live_recording.h"
 #include "alloc/memprof.h"
 #include "allocations/allocation_loop.h"
+#include "allocations/allocation_text.h"
 #include "base/say.h"
 #include "output/output_file.h"
 #include "output/print_text.h"

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "doctor/looks.h"
 #include "doctor/version_text.h"
+#include "luastate/lua.h"
 
 namespace luaspy {
 namespace {
