@@ -24,6 +24,7 @@
 #include "recording/carried_recording.h"
 #include "recording/metadata_of_target.h"
 #include "recording/recording.h"
+#include "sampling/process_tree.h"
 #include "system/progress.h"
 #include "system/signals.h"
 

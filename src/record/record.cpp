@@ -31,6 +31,8 @@
 #include "recording/source_collector.h"
 #include "sampling/kernel_access.h"
 #include "sampling/lua_descendants.h"
+#include "sampling/process_tree.h"
+#include "sampling/sampling_loop.h"
 #include "system/background.h"
 #include "system/calls.h"
 #include "system/launch.h"
