@@ -13,6 +13,7 @@
 #include "heap/memory_image.h"
 #include "heapdump/take_snapshot.h"
 #include "looks.h"
+#include "sampling/session.h"
 
 using namespace luaspy;
 using namespace luaspy::bench;

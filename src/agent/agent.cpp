@@ -33,6 +33,7 @@
 #include "sampling/probe_turns.h"
 #include "sampling/process_tree.h"
 #include "sampling/sampling_loop.h"
+#include "sending/connection.h"
 #include "sending/outbox.h"
 #include "system/page_server.h"
 #include "system/signals.h"

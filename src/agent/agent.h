@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sending/connection.h"
+#include "sending/engine_options.h"
 
 namespace luaspy {
 

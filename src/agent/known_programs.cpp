@@ -6,6 +6,7 @@
 #include "base/say.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "sampling/process_tree.h"
 
 namespace luaspy {
 

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "profile/profile.h"
-#include "sampling/process_tree.h"
 
 namespace luaspy {
+
+class ProcessTree;
 
 class KnownPrograms {
  public:

@@ -14,14 +14,17 @@
 #include "alloc/live_recording.h"
 #include "alloc/memprof.h"
 #include "allocations/allocation_loop.h"
+#include "allocations/allocation_text.h"
 #include "base/say.h"
 #include "output/output_file.h"
 #include "output/print_text.h"
+#include "output/write_options.h"
 #include "profile/amount_text.h"
 #include "recording/await_command.h"
 #include "recording/carried_recording.h"
 #include "recording/metadata_of_target.h"
 #include "recording/recording.h"
+#include "sampling/process_tree.h"
 #include "system/progress.h"
 #include "system/signals.h"
 
@@ -228,6 +231,8 @@ Result<std::optional<OutputFile>> open_output(const AllocOptions& options) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> alloc_format_names() { return {memprof_format.name, allocation_trace_format.name}; }
 
 Result<int> alloc(const AllocOptions& asked) {
   AllocOptions options = asked;

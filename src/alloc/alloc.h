@@ -3,10 +3,13 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
-#include "profile/stack_view.h"
-#include "sampling/session.h"
+#include "base/sample.h"
+#include "profile/view_options.h"
+#include "sampling/target_options.h"
 
 namespace luaspy {
 
@@ -25,6 +28,9 @@ struct AllocOptions {
   bool end_command = false;   // a launched command is asked to end when the recording does
   bool subprocesses = false;  // the target's descendants that run Lua, too
 };
+
+// The formats that only alloc writes, or writes in a way of its own.
+std::vector<std::string_view> alloc_format_names();
 
 // Samples allocations until the target ends, the duration is over, or a signal asks luaspy to end.
 // Prints who allocates, and writes a profile if there is an output. Returns the exit status: 0, or

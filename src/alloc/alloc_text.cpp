@@ -9,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "alloc/live_recording.h"
+#include "allocations/allocation_sink.h"
+#include "allocations/allocation_text.h"
 #include "output/summary.h"
 #include "profile/amount_text.h"
 #include "profile/share.h"

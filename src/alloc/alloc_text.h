@@ -4,13 +4,14 @@
 #include <map>
 #include <string>
 
-#include "alloc/live_recording.h"
-#include "allocations/allocation_loop.h"
-#include "allocations/allocation_text.h"
 #include "base/mode.h"
-#include "profile/profile.h"
 
 namespace luaspy {
+
+class LiveRecording;
+class Profile;
+struct AllocationCounts;
+struct AllocationSample;
 
 // Bytes and objects by what they are for.
 struct AllocationTypes {

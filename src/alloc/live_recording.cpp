@@ -6,6 +6,7 @@
 
 #include "base/say.h"
 #include "heapdump/take_snapshot.h"
+#include "sampling/process_tree.h"
 
 namespace luaspy {
 

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "alloc/live_blocks.h"
-#include "allocations/allocation_loop.h"
+#include "allocations/allocation_sink.h"
 #include "heap/heap_analysis.h"
 #include "heap/heap_snapshot.h"
 #include "recording/recording.h"
-#include "sampling/process_tree.h"
 
 namespace luaspy {
+
+class ProcessTree;
 
 class LiveRecording {
  public:

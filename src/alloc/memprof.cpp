@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "allocations/allocation_loop.h"
 #include "base/text.h"
+#include "output/format.h"
 #include "profile/function_table.h"
 
 namespace luaspy {

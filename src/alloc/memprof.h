@@ -18,13 +18,14 @@
 // deallocations has no lines, and no line says what it overrides.
 
 #include <map>
-#include <optional>
 #include <string>
 
-#include "allocations/allocation_loop.h"
-#include "output/format.h"
+#include "base/frame.h"
 
 namespace luaspy {
+
+struct AllocationSample;
+struct Format;
 
 // Only alloc writes it: a profile does not say what was a new block.
 extern const Format memprof_format;

@@ -24,6 +24,7 @@
 #include "attach/refusal.h"
 #include "attach/urgency.h"
 #include "sampling/probe_turns.h"
+#include "sampling/process_tree.h"
 #include "sampling/watchdog.h"
 #include "system/signals.h"
 

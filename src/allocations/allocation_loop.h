@@ -19,10 +19,11 @@
 #include "allocations/allocation_sink.h"
 #include "base/result.h"
 #include "sampling/probe.h"
-#include "sampling/process_tree.h"
 #include "system/calls.h"
 
 namespace luaspy {
+
+class ProcessTree;
 
 struct AllocationLoopOptions {
   std::optional<double> duration{};  // s

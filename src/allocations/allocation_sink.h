@@ -8,9 +8,12 @@
 #include "allocations/burst.h"
 #include "allocations/call_kinds.h"
 #include "base/result.h"
-#include "sampling/session.h"
+#include "base/sample.h"
 
 namespace luaspy {
+
+class HeapReader;
+class Session;
 
 // One allocation, and what it stands for.
 struct AllocationSample {

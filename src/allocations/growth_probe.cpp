@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "allocations/heap_now.h"
+#include "luastate/lua.h"
 #include "system/calls.h"
 
 namespace luaspy {

@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "luastate/lua.h"
+#include "base/memory.h"
 
 namespace luaspy {
+
+class Lua;
 
 struct Growth {
   struct Seen {

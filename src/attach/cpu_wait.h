@@ -9,19 +9,10 @@
 #include <vector>
 
 #include "attach/process.h"
+#include "attach/waits/wait.h"
 #include "system/calls.h"
 
 namespace luaspy {
-
-// How a thread spent the time during which it was watched. All in ns.
-struct CpuWait {
-  std::int64_t window = 0;
-  std::int64_t on_cpu = 0;
-  std::optional<std::int64_t> waited;  // how long it waited for a CPU. nullopt: it never slept, so it waited whenever
-                                       // it was not on a CPU
-  std::int64_t throttled = 0;  // upper bound of how long its cgroup, or an enclosing one, let none of its threads run;
-                               // 0 also if unknown
-};
 
 // What /proc and the cgroup report about a thread at one time.
 struct CpuReading {
@@ -35,9 +26,6 @@ struct CpuReading {
 // and waited for less than 10 %. `counted_late`: the kernel may count the CPU time of a thread that
 // runs without interruption up to a second late.
 std::optional<CpuWait> cpu_wait(const CpuReading& from, const CpuReading& to, bool counted_late);
-
-// "wants to run; had a CPU 26 % of the last second; throttled by its cgroup for 0.7 s".
-std::string cpu_wait_text(const CpuWait& wait);
 
 // The files that say how long a thread's cgroup and the enclosing ones were throttled, innermost
 // first, derived from /proc/TID/cgroup and /proc/self/mountinfo. Empty if they are not mounted

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "attach/process.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "system/calls.h"

@@ -3,12 +3,14 @@
 // a tracer, or frozen with their cgroup. Only /proc and the cgroup are read; the target is not
 // touched.
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
-#include "attach/process.h"
-
 namespace luaspy {
+
+class Thread;
 
 struct Halt {
   enum class Kind { none, stopped, traced, frozen } kind = Kind::none;

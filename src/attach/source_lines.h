@@ -12,14 +12,6 @@
 
 namespace luaspy {
 
-struct SourceLine {
-  std::string text;      // without blanks around it, cut after 120 bytes, printable; may be empty
-  bool changed = false;  // the file was written after the process started, so what runs may differ
-
-  // The text, and that it may differ.
-  std::string shown() const { return changed ? text + "   (the file has changed since the process started)" : text; }
-};
-
 // A read may block as long as the target's file system does.
 class SourceLines {
  public:

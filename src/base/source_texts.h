@@ -15,4 +15,13 @@ class SourceTexts {
   virtual std::optional<std::string> text(const std::string& file) = 0;
 };
 
+// One line of such a file.
+struct SourceLine {
+  std::string text;      // without blanks around it, cut after 120 bytes, printable; may be empty
+  bool changed = false;  // the file was written after the process started, so what runs may differ
+
+  // The text, and that it may differ.
+  std::string shown() const { return changed ? text + "   (the file has changed since the process started)" : text; }
+};
+
 }  // namespace luaspy

@@ -4,8 +4,6 @@
 
 #include <map>
 
-#include "alloc/allocation_trace.h"
-#include "alloc/memprof.h"
 #include "base/text.h"
 #include "cli/command_notes.h"
 #include "cli/help_layout.h"
@@ -287,8 +285,9 @@ void add_alloc(CLI::App& app, AllocOptions& options) {
   alloc.add_option("--max-cost", options.max_cost, "How much of the program's time this may take (3)")
       ->check(number(0.1, 50))
       ->option_text("PERCENT");
+  const std::vector<std::string_view> own_formats = alloc_format_names();
   add_output(alloc, options.output, options.format, std::string(formats().front().name),
-             {std::string(memprof_format.name), std::string(allocation_trace_format.name)});
+             {own_formats.begin(), own_formats.end()});
   alloc.get_option("--format")->needs(alloc.get_option("--output"));
   alloc.add_option("--unit", options.unit, "What the file counts: bytes (default) or objects")
       ->transform(one_of(allocation_units, {"bytes", "objects"}))

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/mode.h"
-#include "profile/stack_view.h"
-#include "sampling/session.h"
+#include "profile/view_options.h"
+#include "sampling/target_options.h"
 
 namespace luaspy {
 

@@ -12,6 +12,7 @@
 #include "doctor/looks.h"
 #include "luastate/luas.h"
 #include "sampling/capture_stop.h"
+#include "sampling/session.h"
 #include "system/signals.h"
 #include "system/standard_output.h"
 #include "system/written_file.h"

@@ -4,7 +4,7 @@
 // a saved stop has such contents, and only if the user asked for it.
 
 #include "base/result.h"
-#include "sampling/session.h"
+#include "sampling/target_options.h"
 
 namespace luaspy {
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/time_text.h"
 #include "base/version.h"
+#include "luastate/lua.h"
 
 namespace luaspy {
 namespace {

@@ -8,6 +8,7 @@
 #include "doctor/facts.h"
 #include "luastate/collector.h"
 #include "luastate/puc/execute_code.h"
+#include "stack/stack_reader.h"
 
 namespace luaspy {
 

@@ -9,6 +9,7 @@
 #include "base/time_text.h"
 #include "doctor/looks.h"
 #include "doctor/version_text.h"
+#include "luastate/lua.h"
 
 namespace luaspy {
 namespace {

@@ -9,10 +9,12 @@
 #include <cstring>
 #include <set>
 
+#include "attach/process.h"
 #include "attach/program_name.h"
 #include "attach/switch_log.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "stack/stack_reader.h"
 #include "system/calls.h"
 #include "unwind/elf_headers.h"
 

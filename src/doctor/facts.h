@@ -10,13 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "attach/process.h"
 #include "base/sample.h"
 #include "luastate/collector_state.h"
+#include "luastate/reported.h"
 #include "luastate/why_not.h"
-#include "stack/stack_reader.h"
 
 namespace luaspy {
+
+class AddressSpace;
+class Process;
+class StackReader;
 
 // Lines "Name: value" of a file below /proc.
 using NamedValues = std::vector<std::pair<std::string, std::string>>;

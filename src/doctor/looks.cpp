@@ -6,6 +6,7 @@
 
 #include "base/mode.h"
 #include "base/text.h"
+#include "sampling/session.h"
 #include "system/call_names.h"
 
 namespace luaspy {

@@ -4,9 +4,10 @@
 #include <set>
 
 #include "doctor/facts.h"
-#include "sampling/session.h"
 
 namespace luaspy {
+
+class Session;
 
 inline constexpr std::size_t shown_at_each_end = 30;  // native frames of a deep stack
 

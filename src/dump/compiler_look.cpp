@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "jitwatch/jit_watcher.h"
+#include "jitwatch/jit_words.h"
 #include "luastate/names.h"
 
 namespace luaspy {

@@ -8,9 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "base/memory.h"
 #include "jitwatch/jit_why.h"
 
 namespace luaspy {
+
+class Lua;
+class Names;
 
 // A Lua function of LuaJIT that a frame is in.
 struct FunctionOfFrame {

@@ -53,7 +53,9 @@ class CoreLook {
     ProcessLook look;
     look.pid = core_.pid();
     look.command = core_.command();
-    look.core = CoreFacts{path, end_text(core_), core_.missing_bytes(), core_.missing_files()};
+    look.core = CoreFacts{path, end_text(core_), core_.missing_bytes(), {}};
+    for (const CoreFile::MissingFile& file : core_.missing_files())
+      look.core->missing_files.push_back({file.path, file.differs});
     for (const CoreFile::Thread& thread : core_.threads()) look.threads.push_back(look_at(thread));
     if (options_.inspect.coroutines) add_coroutines(look);
     else read_collectors(core_, reader_, look);

@@ -2,6 +2,7 @@
 // What dump shows for a core file: the same looks as at a live process (inspection.h), made by the
 // same readers.
 
+#include "attach/core_file.h"
 #include "dump/inspection.h"
 
 namespace luaspy {

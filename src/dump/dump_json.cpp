@@ -168,7 +168,7 @@ Json to_json(const CoreFacts& core) {
   Json json = {{"file", core.path}};
   if (!core.end.empty()) json["ended_by"] = core.end;
   if (core.missing_bytes != 0) json["missing_bytes"] = core.missing_bytes;
-  for (const CoreFile::MissingFile& file : core.missing_files)
+  for (const CoreFacts::MissingFile& file : core.missing_files)
     json["missing_files"].add({{"file", printable(file.path)}, {"differs", file.differs}});
   return json;
 }

@@ -55,7 +55,7 @@ void print_core(Out out, const CoreFacts& core, const std::vector<std::string>& 
   if (core.missing_bytes != 0)
     out.to += fmt::format("It was cut off: {:.1f} MB of memory are missing\n",
                           static_cast<double>(core.missing_bytes) / 1e6);
-  for (const CoreFile::MissingFile& file : core.missing_files) {
+  for (const CoreFacts::MissingFile& file : core.missing_files) {
     out.to += fmt::format("Native frames in {} are missing: {}\n", printable(file.path),
                           file.differs ? "the file that is there now is a different one"
                                        : "the file is not available (--exe, --sysroot)");

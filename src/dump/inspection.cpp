@@ -42,13 +42,6 @@ void add_functions(const std::vector<FunctionOfFrame>& functions, ThreadLook& th
   for (std::size_t i = 0; i < count; ++i) thread.details[i].function = functions[i];
 }
 
-const CompilerFunction* function_in(const ProcessLook& look, const FrameDetail& detail) {
-  const auto compiler = look.compilers.find(detail.function.G);
-  if (compiler == look.compilers.end()) return nullptr;
-  const auto function = compiler->second.functions.find(detail.function.prototype);
-  return function != compiler->second.functions.end() ? &function->second : nullptr;
-}
-
 void read_compilers(const Memory& memory, StackReader& reader, ProcessLook& look) {
   for (const auto& [G, lua] : reader.lua().global_states()) {
     if (lua->kind() == LuaKind::luajit)
@@ -156,7 +149,13 @@ ProcessLook Inspector::look() {
     std::optional<Sample> sample = look_at(*thread);
     if (!sample) continue;
     Stack stack = session_.sampler().tables().stacks.frames_of(sample->stack);
-    look.threads.push_back({thread->tid(), thread->name(), std::move(*sample), std::move(stack), {}, {}, times});
+    look.threads.push_back({thread->tid(),
+                            thread->name(),
+                            std::move(*sample),
+                            std::move(stack),
+                            {},
+                            {},
+                            {times.on_cpu, times.waited_for_cpu}});
   }
   if (options_.locals || options_.coroutines) look_in_standstill(look);
   if (look.states.empty()) {

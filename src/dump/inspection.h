@@ -1,6 +1,6 @@
 #pragma once
-// What dump shows for a process: one look at all its threads and, if requested, at variables and
-// all coroutines. Plain data, from which text and JSON are made (dump_text.h, dump_json.h).
+// One look at all threads of a process (process_look.h) and, if requested, at variables and all
+// coroutines.
 
 #include <map>
 #include <optional>
@@ -9,62 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "attach/core_file.h"
 #include "attach/cpu_wait.h"
 #include "attach/source_lines.h"
 #include "attach/waits/waiting.h"
 #include "base/mode.h"
-#include "dump/compiler_look.h"
+#include "dump/process_look.h"
 #include "heap/coroutines.h"
 #include "luastate/variables.h"
 #include "sampling/session.h"
 #include "system/calls.h"
 
 namespace luaspy {
-
-// What is known about a frame in addition to Frame.
-struct FrameDetail {
-  std::optional<SourceLine> source;        // Lua: of the current line
-  std::optional<CallVariables> variables;  // of a Lua function, or of a C function that Lua called
-  FunctionOfFrame function;                // with InspectOptions::compilers
-};
-
-struct ThreadLook {
-  int tid = 0;
-  std::string name;
-  Sample sample;
-  Stack stack;                       // the frames of sample.stack
-  std::vector<FrameDetail> details;  // as stack, or shorter
-  std::optional<Wait> wait;          // what it sleeps in
-  Thread::Times times{};             // since it began
-  std::optional<CpuWait> cpu_wait;   // it wants to run, but has no CPU for part of the time
-};
-
-// What is shown about a core file in addition to its threads.
-struct CoreFacts {
-  std::string path;
-  std::string end;                  // "signal 11 (Segmentation fault) at 0x0"; empty: the process was alive
-  std::uint64_t missing_bytes = 0;  // of its memory, because the file was cut off
-  std::vector<CoreFile::MissingFile> missing_files;
-};
-
-struct ProcessLook {
-  int pid = 0;
-  std::string command;
-  std::vector<LuaImage> images;
-  std::vector<std::string> layouts;  // Luas whose states were seen
-  double time = 0;                   // s since the first look
-  std::vector<ThreadLook> threads;
-  std::vector<std::vector<pid_t>> deadlocks;  // threads that wait for each other's mutexes, in rings
-  // Source lines of the frames of coroutines, by file and line.
-  std::map<std::pair<std::string, int>, SourceLine> sources;
-  std::vector<StateReport> states;            // one per global state; without coroutines if they were not requested
-  std::map<Address, CompilerLook> compilers;  // of LuaJIT, by global_State; with InspectOptions::compilers
-  // For a look at variables or coroutines, which stops all running threads at the same time:
-  std::int64_t stood_still_ns = 0;  // 0: none had to be stopped
-  bool disturbed = false;           // a sleeping thread woke during every attempt: what was read may not fit together
-  std::optional<CoreFacts> core;    // only for a core file
-};
 
 struct InspectOptions {
   bool locals = false;
@@ -85,8 +40,6 @@ std::vector<FunctionOfFrame> functions_of(const StackReader::Finished& look);
 void add_functions(const std::vector<FunctionOfFrame>& functions, ThreadLook& thread);
 // Adds what the compilers of all LuaJITs that were seen have decided.
 void read_compilers(const Memory& memory, StackReader& reader, ProcessLook& look);
-// What the compiler has decided about the function of a frame of `look`; nullptr: not known.
-const CompilerFunction* function_in(const ProcessLook& look, const FrameDetail& detail);
 // Adds the state of the collector of each Lua that was seen to look.states.
 void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& look);
 // Call when all threads and their waits have been added: leaves out frames that are not to be shown,

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "dump/inspection.h"
+#include "dump/process_look.h"
 
 namespace luaspy {
 

@@ -14,6 +14,7 @@
 #include "heap/memory_image.h"
 #include "heapdump/heap_room.h"
 #include "heapdump/heap_words.h"
+#include "sampling/session.h"
 #include "system/calls.h"
 
 namespace luaspy {

@@ -13,13 +13,16 @@
 // They are found before, by following the objects while the process runs.
 
 #include <chrono>
+#include <memory>
+#include <string>
 
 #include "attach/core_file.h"
 #include "base/result.h"
 #include "heap/heap_snapshot.h"
-#include "sampling/session.h"
 
 namespace luaspy {
+
+class Session;
 
 struct SnapshotOptions {
   // Also which memory is resident, which takes some ms more for each GB; then all memory is copied.

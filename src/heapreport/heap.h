@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "heapreport/heap_questions.h"
-#include "sampling/session.h"
+#include "sampling/target_options.h"
 
 namespace luaspy {
 

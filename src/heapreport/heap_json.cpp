@@ -6,7 +6,10 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "heap/heap_diff.h"
+#include "heap/heap_snapshot.h"
 #include "heap/object_names.h"
+#include "heap/resident.h"
 #include "heap/suspects.h"
 #include "heapdump/heap_words.h"
 

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "heap/heap_analysis.h"
-#include "heap/heap_diff.h"
-#include "heap/heap_snapshot.h"
-#include "heap/resident.h"
-
 namespace luaspy {
+
+class HeapAnalysis;
+struct HeapDiff;
+struct HeapSnapshot;
+struct ResidentReport;
 
 using Analyses = std::vector<std::unique_ptr<HeapAnalysis>>;
 

@@ -12,6 +12,7 @@
 #include "heapdump/heap_page.h"
 #include "heapdump/heap_profile.h"
 #include "heapdump/heapsnapshot.h"
+#include "output/write_options.h"
 
 namespace luaspy {
 namespace {

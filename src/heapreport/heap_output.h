@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "heap/heap_analysis.h"
-#include "heap/heap_snapshot.h"
+#include "base/address_range.h"
 #include "heapreport/heap_json.h"
 #include "output/output_file.h"
 

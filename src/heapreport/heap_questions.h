@@ -6,9 +6,10 @@
 
 #include "base/paint.h"
 #include "base/result.h"
-#include "heap/heap_analysis.h"
 
 namespace luaspy {
+
+class HeapAnalysis;
 
 struct HeapQuestions {
   // An address (0x…), a path as the report has it, the name of a class, or its number there ("#3"). Empty: not asked.

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/result.h"
-#include "sampling/session.h"
+#include "sampling/target_options.h"
 
 namespace luaspy {
 

@@ -7,6 +7,7 @@
 
 #include "jit/time_by_code.h"
 #include "jitwatch/jit_why.h"
+#include "jitwatch/jit_words.h"
 
 namespace luaspy {
 

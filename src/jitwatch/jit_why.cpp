@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "jitwatch/jit_words.h"
 
 namespace luaspy {
 namespace {

@@ -1,13 +1,18 @@
 #pragma once
 // Why a piece of code is interpreted, by what is known of a compiler.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "jitwatch/jit_words.h"
-
 namespace luaspy {
+
+struct JitAttempts;
+struct JitFunction;
+struct JitKnowledge;
+struct JitSeen;
+struct JitStart;
 
 // Why a piece of code is interpreted.
 enum class WhyInterpreted : std::uint8_t {

@@ -5,24 +5,9 @@
 #include <string_view>
 
 #include "luastate/lua.h"
+#include "luastate/reported.h"
 
 namespace luaspy {
-
-// lbaselib.c, lcorolib.c: auxstatus; lib_base.c: coroutine.status. Their "suspended" and "dead" are
-// divided further here.
-enum class CoroutineStatus : std::uint8_t {
-  running,  // the innermost one on a thread
-  normal,   // has resumed another coroutine, on a thread
-  // "normal" for coroutine.status, but no thread is in it: it waits on a C stack of its own, as
-  // Tarantool's fibers do.
-  elsewhere,
-  suspended,
-  not_started,  // "suspended", at its first instruction
-  dead,         // its function has returned, or the coroutine was closed
-  failed,       // "dead" by an error, still at the place of the error
-};
-inline constexpr std::size_t coroutine_statuses = 7;
-std::string_view name(CoroutineStatus status);
 
 // The position of a lua_State among those that are active on threads, as found by Locator.
 enum class Active : std::uint8_t { no, innermost, further_out };

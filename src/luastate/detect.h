@@ -13,26 +13,9 @@
 #include "luastate/image_parts.h"
 #include "luastate/lua.h"
 #include "luastate/lua_signs.h"
+#include "luastate/reported.h"
 
 namespace luaspy {
-
-// An ELF image that holds a Lua core, or seems to. An image with several is listed once for each
-// version.
-struct LuaImage {
-  std::string path;            // printable
-  Address start = 0, end = 0;  // of the image, in the target
-  // "5.4.4"; "5.4" if only the series is known; "5.?" if not even that; "LuaJIT 2.1.0-beta3"; or "Luau".
-  std::string version;
-  std::string ident;  // the string that showed it
-  std::string name() const { return version.starts_with("5.") ? "Lua " + version : version; }
-  // True: lua_ident itself was found, or something that only a core has. False: only a mention of the
-  // series.
-  bool certain = false;
-  // The layout named by the version first, then the others of its series. LuaJIT: one for each size of
-  // its references. Empty: luaspy does not read it.
-  std::vector<const Lua*> layouts;
-  int copies = 1;  // how many of this version are linked into it
-};
 
 // Earlier results for files, shared by detectors of many processes.
 using KnownImages = std::map<FileVersion, std::vector<LuaIdent>>;

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "base/memory.h"
-#include "luastate/lua.h"
+#include "luastate/prototype.h"
 
 namespace luaspy {
+
+class Lua;
 
 // One of the last 64 places at which a root trace was aborted (lj_jit.h, HotPenalty).
 struct JitPenalty {

@@ -14,38 +14,11 @@
 #include <string_view>
 #include <vector>
 
+#include "luastate/reported.h"
 #include "luastate/value_text.h"
 #include "luastate/walk.h"
 
 namespace luaspy {
-
-struct Variable {
-  enum class Kind : std::uint8_t {
-    parameter,
-    local,
-    vararg,  // (vararg) 1, …
-    // (C temporary) 1, …, as debug.getlocal of 5.4 names them: everything on a C function's part of the stack. The
-    // first are its arguments, unless it has moved them, as pcall does; Lua does not know how many it was given.
-    temporary,
-    argument,  // (C argument) 1, …: what its caller's instruction has passed to it
-    upvalue,
-  };
-  Kind kind = Kind::local;
-  std::string name;
-  std::string value;  // printable: UTF-8 without control characters, bounded
-};
-
-constexpr std::string_view name(Variable::Kind kind) {
-  constexpr std::string_view names[] = {"parameter", "local", "vararg", "temporary", "argument", "upvalue"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
-struct CallVariables {
-  std::vector<Variable> variables;
-  // Why parameters, locals and varargs are missing although the call may have them; empty if
-  // nothing prevents showing them.
-  std::string_view not_known;
-};
 
 // Why the locals of a call of `walk` cannot be told; empty if nothing prevents it. `pc`: its next instruction.
 std::string_view why_no_locals(const Lua& lua, const LuaWalk& walk, const LuaCall& call, Address pc);

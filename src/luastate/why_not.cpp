@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "luastate/lua.h"
+
 namespace luaspy {
 
 void RowTrial::add(Address L, const char* why_not) {

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "base/address_space.h"
-#include "luastate/lua.h"
 
 namespace luaspy {
+
+class Lua;
 
 // A layout, and the results at the places where it was tried.
 struct RowTrial {

@@ -9,13 +9,14 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "output/write_options.h"
-#include "profile/profile.h"
-#include "profile/stack_view.h"
+#include "base/sample.h"
+#include "profile/view_options.h"
 
 namespace luaspy {
 
+class Profile;
 struct Comparison;
+struct WriteOptions;
 
 enum class Shows : std::uint8_t {
   sums,   // total costs of stacks and functions

@@ -11,6 +11,7 @@
 #include "output/print_text.h"
 #include "profile/recorded.h"
 #include "report/read_recordings.h"
+#include "sending/connection.h"
 #include "sending/delivery.h"
 #include "system/calls.h"
 #include "system/signals.h"

@@ -6,11 +6,15 @@
 #include <vector>
 
 #include "base/result.h"
-#include "profile/stack_view.h"
-#include "recording/recording.h"
-#include "sampling/session.h"
+#include "profile/view_options.h"
+#include "sampling/target_options.h"
 
 namespace luaspy {
+
+class ProcessTree;
+class Recording;
+struct LoopCounts;
+struct LoopOptions;
 
 struct RecordOptions {
   TargetOptions target;

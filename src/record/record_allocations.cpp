@@ -7,10 +7,14 @@
 
 #include "allocations/allocation_loop.h"
 #include "allocations/allocation_text.h"
+#include "output/raw.h"
 #include "output/summary.h"
 #include "profile/amount_text.h"
 #include "profile/collector_cost.h"
+#include "recording/recording.h"
 #include "sampling/probe_turns.h"
+#include "sampling/process_tree.h"
+#include "sampling/sampling_loop.h"
 
 namespace luaspy {
 namespace {

@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "base/say.h"
+#include "sampling/process_tree.h"
 #include "system/launch.h"
 
 namespace luaspy {

@@ -3,9 +3,11 @@
 
 #include <string>
 
-#include "sampling/process_tree.h"
+#include "sampling/target_options.h"
 
 namespace luaspy {
+
+class ProcessTree;
 
 // Waits for a command that luaspy has started, and says so if that is not over at once. Returns its exit status as a
 // shell would report it. `ends_it`: asks it to end (SIGTERM); if it dies of that, the status is 0, as for a target that

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "recording/recording.h"
 
 namespace luaspy {
 namespace {

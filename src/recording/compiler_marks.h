@@ -1,10 +1,13 @@
 #pragma once
 // What LuaJIT's compilers decide during a recording, as its marks.
 
-#include "recording/recording.h"
 #include "recording/watched_compilers.h"
+#include "system/calls.h"
 
 namespace luaspy {
+
+class ProcessTree;
+class Recording;
 
 class CompilerMarks {
  public:

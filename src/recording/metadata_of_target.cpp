@@ -4,6 +4,7 @@
 
 #include "attach/program_name.h"
 #include "base/version.h"
+#include "sampling/process_tree.h"
 
 namespace luaspy {
 

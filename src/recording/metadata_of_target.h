@@ -3,9 +3,10 @@
 
 #include "base/mode.h"
 #include "profile/profile.h"
-#include "sampling/process_tree.h"
 
 namespace luaspy {
+
+class ProcessTree;
 
 // Before the first sample.
 Metadata about_recording(ProcessTree& tree, Mode mode, double rate, double max_stopped);

@@ -11,7 +11,7 @@
 #include "profile/profile_builder.h"
 #include "profile/suspended_profile.h"
 #include "profile/suspended_tracks.h"
-#include "sampling/sampling_loop.h"
+#include "sampling/sample_sink.h"
 
 namespace luaspy {
 

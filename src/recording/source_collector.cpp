@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "attach/process.h"
+#include "recording/recording.h"
 
 namespace luaspy {
 

@@ -13,10 +13,13 @@
 #include <vector>
 
 #include "attach/source_files.h"
+#include "base/ids.h"
 #include "profile/raw_format.h"
-#include "recording/recording.h"
+#include "system/calls.h"
 
 namespace luaspy {
+
+class Recording;
 
 class SourceCollector {
  public:

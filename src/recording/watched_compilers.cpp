@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sampling/process_tree.h"
+
 namespace luaspy {
 
 void WatchedCompilers::find() {

@@ -11,9 +11,10 @@
 
 #include "jitwatch/jit_words.h"
 #include "jitwatch/watch_thread.h"
-#include "sampling/process_tree.h"
 
 namespace luaspy {
+
+class ProcessTree;
 
 class WatchedCompilers {
  public:

@@ -16,6 +16,7 @@
 #include "output/comparison.h"
 #include "output/output_file.h"
 #include "output/summary.h"
+#include "output/write_options.h"
 #include "profile/raw_format.h"
 #include "report/call_tree.h"
 #include "report/function_view.h"

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "profile/stack_view.h"
+#include "base/sample.h"
+#include "profile/view_options.h"
 
 namespace luaspy {
 

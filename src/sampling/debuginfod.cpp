@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "attach/process.h"
 #include "base/display_text.h"
 #include "base/text.h"
 #include "sampling/debug_files.h"

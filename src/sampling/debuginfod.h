@@ -4,10 +4,11 @@
 
 #include <cstdint>
 
-#include "attach/process.h"
 #include "base/result.h"
 
 namespace luaspy {
+
+class Process;
 
 // From now on, debug files that are not installed are fetched when the symbols of their program are
 // needed, and waited for, which may take seconds. An error if that cannot work.

@@ -7,6 +7,7 @@
 #include "sampling/cpu_samplers.h"
 #include "sampling/debuginfod.h"
 #include "sampling/probe_turns.h"
+#include "sampling/process_tree.h"
 #include "sampling/tick_evaluator.h"
 #include "system/calls.h"
 

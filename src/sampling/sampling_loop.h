@@ -6,12 +6,13 @@
 
 #include "attach/kernel_log.h"
 #include "sampling/probe.h"
-#include "sampling/process_tree.h"
 #include "sampling/sample_sink.h"
 #include "system/calls.h"
 #include "system/signals.h"
 
 namespace luaspy {
+
+class ProcessTree;
 
 struct LoopOptions {
   double rate = 100;                 // Hz

@@ -12,20 +12,9 @@
 #include "base/thread_key.h"
 #include "sampling/sampled_process.h"
 #include "sampling/sampler.h"
+#include "sampling/target_options.h"
 
 namespace luaspy {
-
-// What to look at.
-struct TargetOptions {
-  int pid = 0;  // 0: launch `command`
-  std::vector<std::string> command;
-  bool output_to_errors = false;  // the command's standard output is luaspy's standard error
-  // any: --pid auto, the only process that runs Lua. name: --name. main.cpp turns them into a pid
-  // (choose_target.h) before a command sees them.
-  bool any = false;
-  std::string name;
-  bool debuginfod = false;  // fetch the debug files of its programs (debuginfod.h)
-};
 
 class Session : public SampledProcess {
  public:

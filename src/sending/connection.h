@@ -1,24 +1,14 @@
 #pragma once
-// What a command is told of an engine, and what it needs to send to it.
+// What a command needs to send to an engine.
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "base/result.h"
-#include "sending/authorization.h"
 #include "sending/engine.h"
+#include "sending/engine_options.h"
 #include "sending/http.h"
 
 namespace luaspy {
-
-struct EngineOptions {
-  std::string to;  // URL
-  Engine engine = Engine::otlp;
-  std::vector<std::string> attributes;  // KEY=VALUE, of all profiles
-  Authorization authorization;
-  std::string ca_file;  // certificates to trust instead of the system's; "": those
-};
 
 struct Connection {
   Destination to;

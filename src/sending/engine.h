@@ -5,7 +5,6 @@
 // pyroscope  POST /ingest (grafana.com, Pyroscope's server API), pprof's format
 // parca      parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw by gRPC-Web, pprof's format
 
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,12 +14,10 @@
 #include "base/result.h"
 #include "output/otlp.h"
 #include "profile/profile.h"
+#include "sending/engine_options.h"
 #include "sending/http.h"
 
 namespace luaspy {
-
-enum class Engine { otlp, pyroscope, parca };
-constexpr std::array<std::string_view, 3> engine_names = {"otlp", "pyroscope", "parca"};
 
 struct Destination {
   Engine engine = Engine::otlp;

@@ -17,6 +17,7 @@
 #include "recording/metadata_of_target.h"
 #include "sampling/kernel_access.h"
 #include "sampling/lua_descendants.h"
+#include "sampling/process_tree.h"
 #include "system/calls.h"
 #include "system/signals.h"
 #include "system/standard_output.h"

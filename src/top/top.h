@@ -4,7 +4,7 @@
 
 #include "base/mode.h"
 #include "base/result.h"
-#include "sampling/session.h"
+#include "sampling/target_options.h"
 
 namespace luaspy {
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "recording/metadata_of_target.h"
+#include "sampling/process_tree.h"
 #include "top/top_view.h"
 
 namespace luaspy {

@@ -9,6 +9,7 @@
 
 #include "input/raw_reader.h"
 #include "output/output_file.h"
+#include "output/write_options.h"
 
 namespace luaspy {
 namespace {

@@ -25,6 +25,7 @@
 #include "allocations/allocation_loop.h"
 #include "allocations/counting_program.h"
 #include "profile/share.h"
+#include "sampling/process_tree.h"
 #include "support/allocation_truth.h"
 #include "support/child.h"
 #include "system/signals.h"

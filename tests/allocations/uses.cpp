@@ -16,6 +16,7 @@
 #include "allocations/allocation_loop.h"
 #include "allocations/counting_program.h"
 #include "attach/own_cpu.h"
+#include "sampling/process_tree.h"
 #include "system/signals.h"
 
 namespace luaspy::allocations {

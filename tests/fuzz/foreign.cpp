@@ -10,6 +10,7 @@
 #include "input/recording_reader.h"
 #include "output/format.h"
 #include "output/summary.h"
+#include "output/write_options.h"
 #include "report/luajit_text.h"
 #include "report/report_text.h"
 

@@ -15,6 +15,7 @@
 #include "heapreport/heap_questions.h"
 #include "heapreport/heap_text.h"
 #include "output/format.h"
+#include "output/write_options.h"
 
 namespace luaspy::fuzz {
 namespace {

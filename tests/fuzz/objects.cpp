@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "fuzz.h"
+#include "heap/heap_analysis.h"
 #include "heapdump/heap_file.h"
 #include "heaps.h"
 #include "luastate/jit_reader.h"

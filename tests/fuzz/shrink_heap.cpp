@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 
+#include "heap/heap_analysis.h"
 #include "heapdump/heap_file.h"
 #include "heaps.h"
 

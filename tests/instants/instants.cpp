@@ -23,6 +23,7 @@
 
 #include "heap/object_graph.h"
 #include "heapdump/take_snapshot.h"
+#include "sampling/session.h"
 #include "support/child.h"
 #include "support/target_table.h"
 

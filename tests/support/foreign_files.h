@@ -10,6 +10,7 @@
 #include "input/source_stream.h"
 #include "output/format.h"
 #include "output/gzip.h"
+#include "output/write_options.h"
 
 namespace luaspy::foreign {
 

@@ -7,18 +7,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attach/process.h"
+#include "attach/proc_files.h"
 #include "attach/waits/sockets.h"
+#include "attach/waits/wait.h"
 #include "system/calls.h"
 
 namespace luaspy {
-
-struct OpenFile {
-  enum class Kind { listening, connection, other } kind = Kind::other;
-  int fd = -1;
-  std::string what;  // "/var/log/app.log", "pipe:[12345]", "named pipe /run/in", "tcp 127.0.0.1:6379 listening",
-                     // "eventfd"; "closed" if there is no such descriptor
-};
 
 // Some files in one line: each one by name, except that several connections are shown as a number.
 std::string summary(std::span<const OpenFile> files, std::size_t left_out);

@@ -9,29 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "attach/halt.h"
 #include "attach/process.h"
 #include "attach/waits/open_files.h"
+#include "attach/waits/wait.h"
 
 namespace luaspy {
-
-// All text is printable. For a halted thread, `text` says that first: "frozen by its cgroup
-// freezer, in read(fd 0: …)".
-struct Wait {
-  std::string system_call;        // "read"; "system call 999"; "page fault" if it sleeps outside of any system call
-  std::string text;               // all of it, for a person: "read(fd 0: pipe:[12345], written by 4242 (bash))"
-  std::optional<OpenFile> file;   // the one that the call is about
-  std::vector<OpenFile> watched;  // epoll, poll, select: what is waited for; at most 1000
-  std::optional<std::chrono::nanoseconds> timeout;  // as requested, or, if the call has a deadline, the time left;
-                                                    // nullopt: for ever, or unknown
-  std::optional<Address> futex;
-  std::optional<pid_t> mutex_owner;    // the thread that holds the mutex
-  std::optional<pid_t> joined_thread;  // the thread whose end is waited for
-  std::vector<pid_t> children;         // wait4, waitid: those that could end it
-  std::string wchan;                   // where it sleeps in the kernel; empty if the kernel does not report it
-  bool uninterruptible = false;        // state D
-  Halt halt;                           // why it stands still, in addition to what it waits for
-};
 
 // For one moment: what was read from /proc to explain one thread is reused for the next.
 class Waits {

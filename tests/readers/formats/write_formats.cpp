@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "output/format.h"
+#include "output/write_options.h"
 #include "profile/function_table.h"
 #include "support/dice.h"
 #include "support/framed.h"

@@ -1,6 +1,7 @@
 // The text of Tarantool's memprof, byte for byte.
 
 #include "alloc/memprof.h"
+#include "allocations/allocation_sink.h"
 
 #include <catch2/catch.hpp>
 

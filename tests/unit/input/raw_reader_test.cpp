@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "output/format.h"
+#include "output/write_options.h"
 #include "support/raw_file.h"
 
 namespace luaspy::raw_reader_test {

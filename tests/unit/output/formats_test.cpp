@@ -15,6 +15,7 @@
 #include <streambuf>
 
 #include "output/format.h"
+#include "output/write_options.h"
 #include "support/framed.h"
 
 namespace luaspy::formats_test {

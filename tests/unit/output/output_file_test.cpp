@@ -16,6 +16,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "output/write_options.h"
 #include "support/sample_profile.h"
 
 namespace luaspy::output_file_test {

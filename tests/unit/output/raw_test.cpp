@@ -14,6 +14,7 @@
 #include "input/raw_reader.h"
 #include "output/format.h"
 #include "output/raw.h"
+#include "output/write_options.h"
 #include "profile/raw_format.h"
 #include "support/dice.h"
 #include "support/raw_file.h"
