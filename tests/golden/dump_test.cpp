@@ -9,7 +9,7 @@
 #include "support/golden.h"
 #include "support/load_stop.h"
 
-namespace luaspy {
+namespace luaspy::golden_dump_test {
 namespace {
 
 ThreadLook saved(int tid, const char* file, VmState vm_state) {
@@ -131,4 +131,4 @@ TEST_CASE("dump writes frames of the kernel before what the thread waits for", "
   golden::check("dump.kernel.json", to_json({{look}}, false));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::golden_dump_test

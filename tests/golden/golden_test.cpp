@@ -13,7 +13,7 @@
 #include "support/golden.h"
 #include "support/sample_profile.h"
 
-namespace luaspy {
+namespace luaspy::golden_golden_test {
 namespace {
 
 std::string written(const char* format, const WriteOptions& options, Unit unit = Unit::nanoseconds) {
@@ -200,4 +200,4 @@ TEST_CASE("a function has one name in a profile, and every tick is counted", "[g
   CHECK(all[hottest].total == 4);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::golden_golden_test

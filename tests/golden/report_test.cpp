@@ -15,7 +15,7 @@
 #include "support/golden.h"
 #include "support/sample_profile.h"
 
-namespace luaspy {
+namespace luaspy::golden_report_test {
 namespace {
 
 constexpr std::string_view source =
@@ -126,4 +126,4 @@ TEST_CASE("differences of bytes in text", "[golden]") {
   golden::check("report.bytes.diff.txt", text);
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::golden_report_test

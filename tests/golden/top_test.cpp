@@ -6,7 +6,7 @@
 #include "top/top_lines.h"
 #include "top/top_plain.h"
 
-namespace luaspy {
+namespace luaspy::golden_top_test {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
@@ -141,4 +141,4 @@ TEST_CASE("top: callers and callees, help", "[golden]") {
   golden::check("top.help.txt", text_of(view, sample_target(), {60, 24}));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::golden_top_test

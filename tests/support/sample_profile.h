@@ -10,7 +10,7 @@ namespace luaspy {
 inline Frame lua(std::string name, std::string file, int defined, int line) {
   return {Frame::Kind::lua, std::move(name), std::move(file), defined, line};
 }
-inline Frame native(std::string name, std::string file) {
+inline Frame native(std::string name, std::string file = "lua5.4") {
   return {Frame::Kind::native, std::move(name), std::move(file), 0, 0};
 }
 

@@ -339,6 +339,7 @@ if [[ $all ]]; then
   job debs-sid-valkey unpack_debs sid-valkey valkey-server
   job debs-experimental unpack_debs experimental luajit
 fi
+[[ $level != versions ]] || job debs-sid unpack_debs sid lua5.5 # bookworm has none
 labels=() luajit_labels=()
 while read -ra line; do
   case $level-${line[0]} in
@@ -389,6 +390,7 @@ programs_of_other_suites() {
   job debian-nginx debian_host nginx bookworm-luajit2 "sbin/nginx -e stderr -c $out/build/nginx.conf" $lib/libluajit-5.1.so.2 -v
 }
 if [[ $all ]]; then programs_of_other_suites; fi
+[[ $level != versions ]] || job debian-lua5.5-sid debian_lua sid lua5.5
 at_once=2
 for version in $versions; do job "lua-$version-lib" build_library "$version"; done
 for version in $versions; do

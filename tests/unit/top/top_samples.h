@@ -4,17 +4,13 @@
 #include <catch2/catch.hpp>
 
 #include "support/framed_top.h"
+#include "support/sample_profile.h"
 #include "top/top_lines.h"
 #include "top/top_view.h"
 
 namespace luaspy {
 
 constexpr std::int64_t ms = 1'000'000, second = 1000 * ms;
-
-inline Frame lua(std::string name, std::string file, int defined, int line) {
-  return {Frame::Kind::lua, std::move(name), std::move(file), defined, line};
-}
-inline Frame native(std::string name) { return {Frame::Kind::native, std::move(name), "lua5.4", 0, 0}; }
 
 inline FramedSample sample_of(Stack stack, VmState vm_state = VmState::interpreting) {
   FramedSample sample;
