@@ -89,7 +89,7 @@ Json& Json::add(Json element) {
 }
 
 Json& Json::add(std::string key, Json value) {
-  return std::get<Members>(value_)->emplace_back(std::move(key), std::move(value)).value;
+  return std::get<Members>(value_)->emplace_back(Named{std::move(key), std::move(value)}).value;
 }
 
 // ---- Reading
