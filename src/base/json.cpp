@@ -130,20 +130,6 @@ std::optional<std::uint64_t> Json::as_unsigned() const {
   return number != nullptr ? std::optional(*number) : std::nullopt;
 }
 
-std::optional<std::int64_t> Json::as_integer() const {
-  if (const auto* const number = std::get_if<std::int64_t>(&value_)) return *number;
-  const std::optional<std::uint64_t> number = as_unsigned();
-  return number && std::in_range<std::int64_t>(*number) ? std::optional(static_cast<std::int64_t>(*number))
-                                                        : std::nullopt;
-}
-
-std::optional<double> Json::as_number() const {
-  if (const auto* const number = std::get_if<double>(&value_)) return *number;
-  if (const auto* const number = std::get_if<std::int64_t>(&value_)) return static_cast<double>(*number);
-  const std::optional<std::uint64_t> number = as_unsigned();
-  return number ? std::optional(static_cast<double>(*number)) : std::nullopt;
-}
-
 // ---- Printing
 
 void Json::print(std::string& out, const std::string& line_break) const {
@@ -161,11 +147,11 @@ void Json::print(std::string& out, const std::string& line_break) const {
     out += *value ? "true" : "false";
   } else if (const std::optional<std::uint64_t> whole = as_unsigned()) {
     out += std::to_string(*whole);
-  } else if (const std::optional<std::int64_t> integer = as_integer()) {
+  } else if (const auto* const integer = std::get_if<std::int64_t>(&value_)) {
     out += std::to_string(*integer);
   } else {
-    const std::optional<double> number = as_number();
-    out += number ? text_of(*number) : "null";
+    const auto* const number = std::get_if<double>(&value_);
+    out += number != nullptr ? text_of(*number) : "null";
   }
 }
 

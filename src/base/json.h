@@ -13,7 +13,7 @@
 
 namespace luaspy {
 
-// A value of 16 bytes: files have millions. Members of an object stay in the order in which they were added.
+// Members of an object stay in the order in which they were added.
 class Json {
  public:
   struct Member;
@@ -67,8 +67,6 @@ class Json {
   const std::string* as_text() const;            // UTF-8 if it was read
   std::optional<bool> as_bool() const;
   std::optional<std::uint64_t> as_unsigned() const;  // of an unsigned type, or read without a sign and a fraction
-  std::optional<std::int64_t> as_integer() const;    // without a fraction, if it is not too large
-  std::optional<double> as_number() const;           // any number
 
   // text(): each member and each element in a line of its own, two blanks further in for each level.
   // line(): all in one line. Both end with a line break.

@@ -10,8 +10,7 @@ namespace {
 // Builds a value from what nlohmann's parser reports; a function that returns false ends the parsing.
 class JsonBuilder {
  public:
-  // `keep`: nullptr if everything is kept.
-  JsonBuilder(std::size_t deepest, const KeepJson* keep) : deepest_(deepest), keep_(keep) {}
+  JsonBuilder(std::size_t deepest, const KeepJson& keep) : deepest_(deepest), keep_(keep) {}
 
   Json take() { return std::move(root_); }
 
@@ -43,10 +42,9 @@ class JsonBuilder {
   bool is_too_deep() const { return open_.size() > deepest_; }
 
   bool put(Json value) {
-    if (is_too_deep()) return keep_ != nullptr;
+    if (is_too_deep()) return true;
     if (open_.empty()) return root_ = std::move(value), true;
-    if (keep_ != nullptr && open_.size() == 2 && !open_[0].value.is_array() && !(*keep_)(open_[0].key, value))
-      return true;
+    if (open_.size() == 2 && !open_[0].value.is_array() && !keep_(open_[0].key, value)) return true;
     Open& parent = open_.back();
     if (parent.value.is_array()) parent.value.add(std::move(value));
     else parent.value.add(std::move(parent.key), std::move(value));
@@ -54,7 +52,7 @@ class JsonBuilder {
   }
 
   bool open(Json empty) {
-    if (is_too_deep()) return ++left_out_, keep_ != nullptr;
+    if (is_too_deep()) return ++left_out_, true;
     open_.push_back({std::move(empty), {}});
     return true;
   }
@@ -67,24 +65,17 @@ class JsonBuilder {
   }
 
   std::size_t deepest_;
-  const KeepJson* keep_;
+  const KeepJson& keep_;
   Json root_;
   std::vector<Open> open_;    // from the outermost array or object to the innermost
   std::size_t left_out_ = 0;  // of these inside the innermost one: they are nested too deep
 };
 
-std::optional<Json> parsed(std::string_view text, JsonBuilder builder) {
-  return nlohmann::json::sax_parse(text, &builder) ? std::optional(builder.take()) : std::nullopt;
-}
-
 }  // namespace
 
-std::optional<Json> parsed_json(std::string_view text, std::size_t deepest) {
-  return parsed(text, JsonBuilder(deepest, nullptr));
-}
-
 std::optional<Json> parsed_json(std::string_view text, std::size_t deepest, const KeepJson& keep) {
-  return parsed(text, JsonBuilder(deepest, &keep));
+  JsonBuilder builder(deepest, keep);
+  return nlohmann::json::sax_parse(text, &builder) ? std::optional(builder.take()) : std::nullopt;
 }
 
 }  // namespace luaspy

@@ -15,7 +15,7 @@
 #include "input/frame_text.h"
 #include "input/raw_fields.h"
 #include "input/sample_labels.h"
-#include "input/value_unit.h"
+#include "input/source_stream.h"
 #include "profile/pprof_fields.h"
 
 namespace luaspy {
@@ -49,6 +49,26 @@ struct Mapping {
   std::uint64_t start = 0, file_offset = 0;
   std::uint32_t file = 0;  // string
 };
+
+// What values count.
+struct ValueUnit {
+  Unit unit = Unit::samples;
+  std::int64_t scale = 1;  // a value times this is in `unit`
+};
+
+// `type` and `unit`: "cpu" and "nanoseconds", "alloc_space" and "bytes", "samples" and "count". What is not
+// known is counted as it is.
+constexpr ValueUnit value_unit(std::string_view type, std::string_view unit) {
+  if (unit == "nanoseconds" || unit == "ns") return {Unit::nanoseconds, 1};
+  if (unit == "microseconds" || unit == "us") return {Unit::nanoseconds, 1'000};
+  if (unit == "milliseconds" || unit == "ms") return {Unit::nanoseconds, 1'000'000};
+  if (unit == "seconds" || unit == "s") return {Unit::nanoseconds, 1'000'000'000};
+  if (unit == "bytes") return {Unit::bytes, 1};
+  if (unit == "kilobytes") return {Unit::bytes, 1024};
+  if (unit == "megabytes") return {Unit::bytes, 1024 * 1024};
+  const bool of_objects = type.find("object") != type.npos || type.find("alloc") != type.npos;
+  return {of_objects ? Unit::objects : Unit::samples, 1};
+}
 
 int line_number(const Field& field) {
   return static_cast<int>(std::min<std::uint64_t>(field.value, std::numeric_limits<int>::max()));
@@ -319,9 +339,7 @@ class PprofReader {
   ValueUnit unit_;
 };
 
-}  // namespace
-
-// OpenTelemetry's messages have fields 1 and 2 only.
+// By its fields. OpenTelemetry's messages have fields 1 and 2 only.
 bool is_pprof(std::string_view bytes) {
   ProtobufFields fields(bytes);
   bool has_strings = false;
@@ -332,6 +350,15 @@ bool is_pprof(std::string_view bytes) {
   return has_strings;
 }
 
-Result<std::string> read_pprof(std::string_view bytes, RecordingPart& part) { return PprofReader(bytes, part).read(); }
+}  // namespace
+
+Result<std::string> read_pprof(std::istream& in, RecordingPart& part) {
+  const Result<std::string> bytes = read_all_of(in);
+  if (!bytes) return bytes.error();
+  if (is_pprof(*bytes)) return PprofReader(*bytes, part).read();
+  return Error{Cause::usage,
+               "This is not a profile of pprof, or not all of one. Profiles of OpenTelemetry (.otlp), which begin "
+               "alike, are written by luaspy but not read."};
+}
 
 }  // namespace luaspy

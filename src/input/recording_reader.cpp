@@ -1,14 +1,14 @@
 #include "input/recording_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
 
 #include "base/protobuf_fields.h"
 #include "input/folded_reader.h"
-#include "input/json_reader.h"
 #include "input/luajit_reader.h"
-#include "input/otlp_reader.h"
 #include "input/perf_script_reader.h"
 #include "input/pprof_reader.h"
 #include "input/raw_reader.h"
@@ -39,7 +39,6 @@ std::string_view first_line(std::string_view head) {
 bool may_be_folded(std::string_view head) { return is_text(head) && is_folded(first_line(head)); }
 
 bool may_be_perf_script(std::string_view head) { return is_text(head) && is_perf_script(head); }
-bool may_be_json(std::string_view head) { return is_text(head) && is_json(head); }
 
 // The head may end within the first field.
 bool begins_as_protobuf(std::string_view head) {
@@ -49,41 +48,33 @@ bool begins_as_protobuf(std::string_view head) {
   return first ? first->number <= 15 : head.size() == HeadedStream::most_head && (tag == 0x0a || tag == 0x12);
 }
 
-// A Collector puts the size of a message before it, in four bytes.
-bool has_size_before(std::string_view head) {
-  return head.size() > 5 && head[0] <= 3 && head[0] >= 0 && begins_as_protobuf(head.substr(4));
-}
-
-bool may_be_protobuf(std::string_view head) {
-  return !is_text(head) && (begins_as_protobuf(head) || has_size_before(head));
-}
-
-Result<std::string> read_protobuf(std::istream& in, RecordingPart& part) {
-  const Result<std::string> bytes = read_all_of(in);
-  if (!bytes) return bytes.error();
-  if (is_pprof(*bytes)) return read_pprof(*bytes, part);
-  if (is_otlp_message(*bytes) || has_size_before(*bytes)) return OtlpReader(part).read_all(*bytes);
-  return Error{Cause::usage, "This is neither a profile of pprof nor one of OpenTelemetry, or not all of it."};
-}
+bool may_be_pprof(std::string_view head) { return !is_text(head) && begins_as_protobuf(head); }
 
 constexpr std::array kinds = {
     FileKind{"a stream of LuaJIT", is_luajit_stream, read_luajit_stream},
     FileKind{"the text of perf script", may_be_perf_script, read_perf_script},
-    FileKind{"a profile in JSON", may_be_json, read_json},
     FileKind{"folded stacks", may_be_folded, read_folded},
-    FileKind{"a profile of pprof", may_be_protobuf, read_protobuf},
+    FileKind{"a profile of pprof", may_be_pprof, read_pprof},
 };
 
 bool is_raw(std::string_view head) { return head.starts_with(raw::magic) || head.starts_with(raw::page_begin); }
+
+// Formats of other profilers that are in JSON (speedscope, OpenTelemetry) are objects.
+bool is_json(std::string_view head) {
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && head[first] == '{' && is_text(head);
+}
 
 Error no_kind(std::string_view head) {
   if (head.empty()) return {Cause::usage, "The file is empty."};
   if (head.starts_with("PERFILE2"))
     return {Cause::usage, "This is a file of perf itself. `perf script` makes a text of it that luaspy reads."};
-  return {
-      Cause::usage,
-      "This is nothing that luaspy reads. It reads its own recordings and pages, and of others: pprof, folded stacks, "
-      "speedscope, OpenTelemetry's profiles, the text of perf script, and LuaJIT's sysprof and memprof."};
+  const std::string_view what = is_json(head) ? "This is JSON, which luaspy does not read."
+                                              : "This is nothing that luaspy reads.";
+  return {Cause::usage,
+          fmt::format("{} It reads its own recordings and pages, and of others: pprof, folded stacks, the "
+                      "text of perf script, and LuaJIT's sysprof and memprof.",
+                      what)};
 }
 
 }  // namespace

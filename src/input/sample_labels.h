@@ -1,5 +1,5 @@
 #pragma once
-// What pprof's labels and OTLP's attributes say of a sample, by the names that luaspy gives them.
+// What pprof's labels say of a sample, by the names that luaspy gives them.
 
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ struct SampleLabels {
   Labels labels;  // of names that luaspy does not give, no more than raw::most_labels
 
   // `target`: the process whose threads have ThreadInfo::pid 0.
-  void add(std::string_view key, const std::string& value, std::int64_t target = 0);
+  void add(std::string_view key, const std::string& value, std::int64_t target);
 };
 
 }  // namespace luaspy

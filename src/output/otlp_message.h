@@ -1,6 +1,6 @@
 #pragma once
 // The messages of OpenTelemetry's profiles signal (opentelemetry-proto 1.11, profiles/v1development/profiles.proto,
-// common/v1/common.proto, resource/v1/resource.proto), as far as luaspy writes and reads them. They are plain values;
+// common/v1/common.proto, resource/v1/resource.proto), as far as luaspy writes them. They are plain values;
 // otlp_wire.h has them as bytes and as JSON.
 //
 // A message has a dictionary of tables, in which everything that comes more than once is kept once. References are

@@ -153,6 +153,12 @@ TEST_CASE("what luaspy does not read says so", "[unit]") {
                           "ELF\x02\x01\x01")
             .starts_with("This is nothing that luaspy reads."));
   CHECK(foreign::error_of("hello world\n").starts_with("This is nothing that luaspy reads."));
+  for (const char* const format : {"speedscope", "otlp-json", "chrometrace"}) {
+    CAPTURE(format);
+    CHECK(foreign::error_of(foreign::written(format, sample_profile())).starts_with("This is JSON, which luaspy"));
+  }
+  CHECK(foreign::error_of("\n {\"profiles\":").starts_with("This is JSON, which luaspy does not read."));
+  CHECK(foreign::error_of(foreign::written("otlp", sample_profile())).starts_with("This is not a profile of pprof"));
   CHECK(foreign::error_of(foreign::gzipped("hello")).starts_with("This is nothing that luaspy reads."));
 }
 

@@ -16,7 +16,9 @@
 
 #include "output/format.h"
 #include "output/write_options.h"
+#include "support/foreign_files.h"
 #include "support/framed.h"
+#include "support/sample_profile.h"
 
 namespace luaspy::formats_test {
 namespace {
@@ -100,6 +102,31 @@ TEST_CASE("every format says what samples weigh, in bytes and in objects", "[uni
     CHECK(has(page, bytes ? "\n\"unit\":\"bytes\",\n" : "\n\"unit\":\"objects\",\n"));
     CHECK(has(page, bytes ? "[\"Total\",\"3.3 KiB\"]" : "[\"Total\",\"3,400 objects\"]"));
     CHECK(has(page, "\"start\":0,\"runs\":[2,0,1,3000,0,1,0,1,400,0]"));
+  }
+}
+
+TEST_CASE("speedscope: each stack has its weight, each thread a profile", "[unit]") {
+  for (const Unit unit : {Unit::nanoseconds, Unit::bytes, Unit::objects}) {
+    const Profile profile = foreign::profile_of(sample_recording(unit));
+    const nlohmann::json file = nlohmann::json::parse(foreign::written("speedscope", profile));
+    CHECK(file.at("profiles").size() == profile.threads().size());
+    const nlohmann::json& frames = file.at("shared").at("frames");
+    std::map<std::string, std::int64_t> found, expected;
+    for (const nlohmann::json& thread : file.at("profiles")) {
+      REQUIRE(thread.at("samples").size() == thread.at("weights").size());
+      for (std::size_t i = 0; i < thread.at("samples").size(); ++i) {
+        std::string stack;
+        for (const nlohmann::json& frame : thread.at("samples")[i])
+          stack += frames.at(frame.get<std::size_t>()).at("name").get<std::string>() + ';';
+        found[stack] += thread.at("weights")[i].get<std::int64_t>();
+      }
+    }
+    for (const auto& [id, amount] : profile.stack_counts()) {
+      std::string stack;
+      for (const FrameId frame : profile.stack(id)) stack += describe(profile.frames()[frame], false) + ';';
+      expected[stack] += amount.weight;
+    }
+    CHECK(found == expected);
   }
 }
 

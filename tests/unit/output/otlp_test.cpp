@@ -2,6 +2,7 @@
 
 #include "output/otlp.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -9,7 +10,10 @@
 
 #include "base/varint.h"
 #include "output/otlp_wire.h"
+#include "support/foreign_files.h"
 #include "support/framed.h"
+#include "support/otlp_samples.h"
+#include "support/sample_profile.h"
 
 namespace luaspy::otlp_test {
 namespace {
@@ -174,6 +178,44 @@ TEST_CASE("otlp: bytes say what JSON says", "[unit]") {
   CHECK(one(ran, 7).size() == 16);
   CHECK(one(ran, 3) == std::string("\x00\x10\xa5\xd4\xe8\x00\x00\x00", 8));  // 10¹², fixed64
   CHECK(one(fields_of(one(ran, 2)), 4) == "\x02");                           // packed
+}
+
+// Without the samples of sleeping threads, whose number the message does not have.
+TEST_CASE("otlp: stacks have the numbers that folded stacks have", "[unit]") {
+  for (const Unit unit : {Unit::nanoseconds, Unit::bytes, Unit::objects}) {
+    const Result<Profile> profile = foreign::read(sample_recording(unit), {0, {}, "lua5.4"});
+    REQUIRE(profile);
+    std::map<std::string, std::int64_t> stacks;
+    std::int64_t collecting = 0;
+    for (const otlp_samples::OtlpProfile& each : otlp_samples::profiles_of(foreign::written("otlp", *profile))) {
+      CHECK(each.time_ns == static_cast<std::uint64_t>(profile->about.started_s) * 1'000'000'000);
+      CHECK(each.duration_ns == static_cast<std::uint64_t>(profile->about.duration_ns));
+      CHECK(each.period == (unit == Unit::nanoseconds ? 10'000'000 : 1));
+      for (const otlp_samples::OtlpSample& sample : each.samples) {
+        std::string stack;
+        for (std::string frame : sample.frames) {
+          std::ranges::replace(frame, ';', ':');
+          stack += (stack.empty() ? "" : ";") + frame;
+        }
+        stacks[stack] += sample.value;
+        if (sample.attributes.at("luaspy.vm_state") == name(VmState::collecting)) collecting += sample.value;
+      }
+    }
+    std::string folded;
+    for (const auto& [stack, value] : stacks) folded += stack + ' ' + std::to_string(value) + '\n';
+    CHECK(folded == foreign::written("folded", *profile));
+    if (unit == Unit::nanoseconds) CHECK(collecting == profile->samples_in(VmState::collecting));
+  }
+}
+
+TEST_CASE("otlp: what slept has the time that it slept", "[unit]") {
+  const Profile profile = foreign::profile_of(sample_recording(Unit::nanoseconds));
+  std::int64_t slept = 0;
+  for (const otlp_samples::OtlpProfile& each : otlp_samples::profiles_of(foreign::written("otlp", profile))) {
+    if (each.type != "off_cpu") continue;
+    for (const otlp_samples::OtlpSample& sample : each.samples) slept += sample.value;
+  }
+  CHECK(slept == 10'000'000);
 }
 
 TEST_CASE("otlp: bytes and objects are values of their own", "[unit]") {

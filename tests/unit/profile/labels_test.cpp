@@ -1,6 +1,8 @@
 // Labels of samples: each of a profile, a raw recording and the formats of others keeps them apart and gives them back.
 
 #include <catch2/catch.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "events/span.h"
@@ -10,6 +12,7 @@
 #include "profile/raw_format.h"
 #include "report/report_text.h"
 #include "support/foreign_files.h"
+#include "support/otlp_samples.h"
 #include "support/raw_file.h"
 
 namespace luaspy::profile_labels_test {
@@ -105,10 +108,15 @@ TEST_CASE("pprof and OTLP carry labels", "[unit]") {
   Profile& profile = labelled.built.profile();
   profile.about.command = "lua5.4 a.lua", profile.about.pid = 7, profile.about.rate = 100;
   profile.about.duration_ns = 50 * tick_ns, profile.about.started_s = 1'000;
-  for (const char* const format : {"pprof", "otlp", "otlp-json"}) {
-    CAPTURE(format);
-    CHECK(Labelled::of(foreign::profile_of(foreign::written(format, profile))) == labelled.expected);
+  CHECK(Labelled::of(foreign::profile_of(foreign::written("pprof", profile))) == labelled.expected);
+  std::map<std::string, std::int64_t> samples;
+  for (const otlp_samples::OtlpProfile& each : otlp_samples::profiles_of(foreign::written("otlp", profile))) {
+    for (const otlp_samples::OtlpSample& sample : each.samples) {
+      const auto value = sample.attributes.find("coroutine");
+      samples[value != sample.attributes.end() ? value->second : "none"] += sample.value;
+    }
   }
+  CHECK(samples == labelled.expected);
 }
 
 TEST_CASE("labels of which each request has another value fill no table for others", "[unit]") {
@@ -154,19 +162,23 @@ TEST_CASE("OTLP links a sample to the span that its label names", "[unit]") {
   }
   Profile& profile = built.profile();
   profile.about.pid = 7, profile.about.rate = 100;
-  const std::string written = foreign::written("otlp-json", profile);
-  const nlohmann::json json = nlohmann::json::parse(written);
+  const nlohmann::json json = nlohmann::json::parse(foreign::written("otlp-json", profile));
   const nlohmann::json& links = json.at("dictionary").at("linkTable");
   REQUIRE(links.size() == 2);  // the first one is none
   CHECK(links[1].at("traceId") == trace);
   CHECK(links[1].at("spanId") == span);
-  for (const std::string& file : {written, foreign::written("otlp", profile)}) {
-    const Profile again = foreign::profile_of(file);
-    std::map<std::string, std::int64_t> samples;
-    for (const auto& [at, amount] : again.counts())
-      samples[*again.labels().find(again.situations()[at.situation].labels, trace_label)] += amount.samples;
-    CHECK(samples == std::map<std::string, std::int64_t>{{trace + '-' + span, 2}, {std::string(unknown_value), 1}});
+  std::map<std::string, std::int64_t> by_link, by_span;
+  for (const nlohmann::json& sample : json.at("/resourceProfiles/0/scopeProfiles/0/profiles/0/samples"_json_pointer))
+    by_link[links.at(sample.value("linkIndex", 0)).value("spanId", "")] += std::stoll(
+        sample.at("values")[0].get<std::string>());
+  CHECK(by_link == std::map<std::string, std::int64_t>{{span, 2}, {"", 1}});
+  for (const otlp_samples::OtlpProfile& each : otlp_samples::profiles_of(foreign::written("otlp", profile))) {
+    for (const otlp_samples::OtlpSample& sample : each.samples) {
+      by_span[sample.span] += sample.value;
+      CHECK(sample.attributes.count(std::string(trace_label)) == (sample.span.empty() ? 1 : 0));
+    }
   }
+  CHECK(by_span == std::map<std::string, std::int64_t>{{trace + '-' + span, 2}, {"", 1}});
 }
 
 TEST_CASE("values without end become (other)", "[unit]") {
