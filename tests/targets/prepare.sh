@@ -406,7 +406,7 @@ done
 for version in $luajits; do
   # The other versions are tested with 64-bit references by Debian's own binaries.
   case $version in
-    *.20170501 | *.20220320 | *.tarantool*) [[ ! $all && $version != *.20220320 ]] || job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-DLUAJIT_ENABLE_GC64 ;;
+    *.20170501 | *.20220320 | *.tarantool*) [[ ! $all && $version == *.tarantool* ]] || job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-DLUAJIT_ENABLE_GC64 ;;
     *.newest) job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-fPIC ;; # shared objects are also linked from these
   esac
   # For these only the offsets of fields matter, which differ from those of others with the same
