@@ -21,10 +21,10 @@ quiet() {
 tidy() { xargs -r -P "$(nproc)" -n 1 clang-tidy -p build/lint --quiet --warnings-as-errors='*' "--header-filter=$(pwd)/src/.*"; }
 if [ "${1:-}" = --changed ]; then
   quiet configure cmake --preset clang -B build/lint -DLUASPY_TESTS=OFF
-  since=$(git rev-list -1 --before="$(git log -1 --format=%cI) - 1 day" HEAD)
+  since=$(git rev-list -1 --before=$(($(git log -1 --format=%ct) - 86400)) HEAD)
   [ -n "$since" ] || since=$(git rev-list --max-parents=0 HEAD | tail -n 1)
   # As many as can be checked within minutes; tools/nightly.sh checks all.
-  most=40
+  most=30
   git diff --name-only --diff-filter=d "$since" -- 'src/*.cpp' ':!*_page.cpp' | shuf -n $most --random-source=<(yes) >build/lint/changed
   quiet tidy tidy <build/lint/changed
   echo "clang-tidy: $(wc -l <build/lint/changed) of $(git diff --name-only --diff-filter=d "$since" -- 'src/*.cpp' | wc -l) changed sources"

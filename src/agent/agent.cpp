@@ -14,7 +14,6 @@
 #include "agent/agent_text.h"
 #include "agent/control.h"
 #include "agent/flight_recorder.h"
-#include "agent/heartbeat.h"
 #include "agent/host_allocations.h"
 #include "agent/known_programs.h"
 #include "agent/rate_budget.h"
@@ -32,16 +31,38 @@
 #include "ps/lua_processes.h"
 #include "sampling/probe_turns.h"
 #include "sampling/process_tree.h"
+#include "sampling/sample_sink.h"
 #include "sampling/sampling_loop.h"
 #include "sending/connection.h"
 #include "sending/outbox.h"
 #include "system/page_server.h"
+#include "system/service_manager.h"
 #include "system/signals.h"
 #include "system/standard_output.h"
 #include "system/written_file.h"
 
 namespace luaspy {
 namespace {
+
+// Says to the service manager that the agent still samples, if it wants to know that.
+class Heartbeat : public SampleSink {
+ public:
+  void add(ThreadId, const Tick&, const Sample&) override {}
+  void add_idle(ThreadId, std::int64_t) override {}
+  void add_waiting(ThreadId, std::int64_t) override {}
+  void add_loss(Loss, std::int64_t) override {}
+  void look(const LoopCounts&) override {
+    constexpr int times = 3;  // of what it waits for: one may come late
+    const system::Clock::time_point now = system::Clock::now();
+    if (!time_ || now - last_ < *time_ / times) return;
+    last_ = now;
+    system::notify_service_manager("WATCHDOG=1");
+  }
+
+ private:
+  const std::optional<system::Clock::duration> time_ = system::watchdog_time();
+  system::Clock::time_point last_{};
+};
 
 using Clock = system::Clock;
 

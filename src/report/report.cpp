@@ -27,7 +27,6 @@
 #include "report/recording_file.h"
 #include "report/report_json.h"
 #include "report/report_text.h"
-#include "report/slower.h"
 #include "report/source_listing.h"
 #include "report/suspended_text.h"
 #include "system/calls.h"
@@ -37,6 +36,26 @@
 
 namespace luaspy {
 namespace {
+
+// The exit status that says so (docs/exit-codes.md): something was found, and nothing has failed.
+constexpr int slower_status = 12;
+
+// Whether a run has become slower than another one, for a script that must fail then: the functions that take more than
+// `percent` more time than before, beyond chance, as texts: "join (a.lua:3) +38 %". One that is new counts if it takes
+// that part of the time of the whole run before.
+std::vector<std::string> slower(const ProfileDiff& diff, double percent) {
+  double whole = 0;
+  for (const ProfileDiff::Row& row : diff.rows) whole += row.before;
+  std::vector<std::string> texts;
+  for (const ProfileDiff::Row& row : diff.rows) {
+    const bool is_new = row.verdict == ProfileDiff::Verdict::appeared;
+    if (row.verdict != ProfileDiff::Verdict::slower && !is_new) continue;
+    const double more = 100 * (is_new ? row.after / whole : row.difference() / row.before);
+    if (more > percent)
+      texts.push_back(fmt::format("{} {}", row.after_text, is_new ? "(new)" : fmt::format("{:+.0f} %", more)));
+  }
+  return texts;
+}
 
 std::string names_of(const ReportOptions& options) { return joined(options.files, ", "); }
 
