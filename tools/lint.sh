@@ -20,7 +20,7 @@ quiet() {
 }
 tidy() { xargs -r -P "$(nproc)" -n 1 clang-tidy -p build/lint --quiet --warnings-as-errors='*' "--header-filter=$(pwd)/src/.*"; }
 if [ "${1:-}" = --changed ]; then
-  quiet configure cmake --preset clang -B build/lint -DLUASPY_TESTS=OFF
+  quiet configure cmake --preset clang -B build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DLUASPY_TESTS=OFF
   since=$(git rev-list -1 --before=$(($(git log -1 --format=%ct) - 86400)) HEAD)
   [ -n "$since" ] || since=$(git rev-list --max-parents=0 HEAD | tail -n 1)
   # As many as can be checked within minutes; tools/nightly.sh checks all.
@@ -33,7 +33,7 @@ fi
 quiet configure cmake --preset clang -B build/alone -DLUASPY_ALONE=ON -DLUASPY_TESTS=OFF
 quiet alone cmake --build build/alone --target alone
 # Unity build: headers are read, and checked, once for many files.
-quiet configure cmake --preset clang -B build/lint -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20 -DLUASPY_TESTS=OFF
+quiet configure cmake --preset clang -B build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20 -DLUASPY_TESTS=OFF
 quiet page cmake --build build/lint --target src/output/flamegraph_page.cpp
 sed -n 's/^ *"file": "\(.*\)",*$/\1/p' build/lint/compile_commands.json | grep -v 'build/lint/src/.*version\.cpp$' >build/lint/all
 quiet tidy tidy <build/lint/all
