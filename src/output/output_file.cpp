@@ -82,10 +82,13 @@ std::ostream& OutputFile::stream() {
 std::ostream& OutputFile::stream_behind() {
   if (behind_ != nullptr) return *behind_;
   if (is_file() && !file_->is_new()) {
-    std::ostream& next = stream();
+    std::ostream* next = &stream();
     keep_former();
-    if (next_ != nullptr && !(failure_ = file_->replace_by(*next_))) file_ = std::move(next_), begun_ = true;
-    return *(behind_ = std::make_unique<system::WriteBehind>(next));
+    if (next_ != nullptr && !(failure_ = file_->replace_by(*next_))) {
+      file_ = std::move(next_), begun_ = true;
+      next = file_.get();
+    }
+    return *(behind_ = std::make_unique<system::WriteBehind>(*next));
   }
   begun_ = true;
   return *(behind_ = std::make_unique<system::WriteBehind>(to_stdout() ? std::cout : *file_));
