@@ -24,7 +24,7 @@ if [ "${1:-}" = --changed ]; then
   since=$(git rev-list -1 --before=$(($(git log -1 --format=%ct) - 86400)) HEAD)
   [ -n "$since" ] || since=$(git rev-list --max-parents=0 HEAD | tail -n 1)
   # Those that were changed most, as many as can be checked within minutes; tools/nightly.sh checks all.
-  most=24
+  most=12
   git diff --numstat --diff-filter=d "$since" -- 'src/*.cpp' ':!*_page.cpp' | sort -rn >build/lint/changed
   head -n $most build/lint/changed | cut -f 3 >build/lint/checked
   quiet tidy tidy <build/lint/checked

@@ -22,7 +22,7 @@ prepared=
 
 # Each campaign prints what it did; its last line is its result in the ledger.
 fuzz_targets=$(ls tests/fuzz/corpus)
-campaigns="tests faults instants steps accuracy bias realtime allocations shares outsiders engines lint threads"
+campaigns="tests faults instants steps accuracy bias realtime allocations shares outsiders engines planted lint threads"
 for target in $fuzz_targets; do campaigns+=" fuzz:$target"; done
 
 run_tests() { ctest --test-dir "$build" --output-on-failure -j 5 | tee "$work/ctest" && grep 'tests passed' "$work/ctest"; }
@@ -36,6 +36,7 @@ run_allocations() { "$build/tests/allocations" --repeat 5; }
 run_shares() { for _ in {1..20}; do "$build/tests/live" '[share],[luajit_share],[pairs],[luajit_pairs]' | tail -n 2 || return; done; }
 run_outsiders() { python3 tests/outsiders/outsiders.py "$luaspy" "$work/outsiders.work"; }
 run_engines() { tests/engines/run.sh "$luaspy" "$targets" "$work/engines.work"; }
+run_planted() { tests/planted/run.sh "$work/planted.work"; } # the gate against faults that are made on purpose
 run_lint() { tools/lint.sh && echo "each file alone, clang-tidy of all: clean"; }
 run_threads() { tools/sanitize.sh --threads | tee "$work/ctest" && grep 'tests passed' "$work/ctest"; }
 run_fuzz() { tests/fuzz/run.sh "${SECONDS_A_TARGET:-1200}" "$1"; } # CPU seconds: one process, which computes all the time
@@ -52,7 +53,7 @@ for wanted; do
     [[ $name == "$wanted" || $name == "$wanted":* ]] || continue
     passed=$work/passed/$name-$commit
     [[ ! -e $passed ]] || continue
-    [[ $name == fuzz:* || $name == lint ]] || prepare
+    [[ $name == fuzz:* || $name == lint || $name == planted ]] || prepare
     began=$SECONDS status=passed
     if "run_${name%%:*}" "${name#*:}" >"$work/$name" 2>&1; then touch "$passed"; else status=FAILED failed=1; fi
     result=$(sed 's/\x1b[^m]*m//g; s/|/\//g' "$work/$name" | grep . | tail -n 1 | cut -c 1-160)
