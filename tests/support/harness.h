@@ -72,7 +72,7 @@ std::string compile_several(const Folder& folder, const std::string& name, const
 // The newest version in sources.tsv that starts so, or a version that luajit-sources.tsv has.
 std::string source_version(const std::string& start);
 // Of names of targets and beginnings of source versions, those that are prepared: all of them,
-// unless prepare.sh was called for Debian's own Luas only. The test case needs the tag [luas]. An empty
+// unless prepare.sh was called for less than all. The test case needs the tag [luas]. An empty
 // result is a failure: such a test case needs the tag [all].
 Words prepared(const Words& names);
 
