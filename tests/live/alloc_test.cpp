@@ -188,7 +188,7 @@ TEST_CASE("alloc: where the core has no symbols, the function that asked is show
   CHECK(whole.out.find("luajit+0x") != std::string::npos);
 }
 
-TEST_CASE("alloc: the text of Tarantool's memprof", "[alloc_command][smoke]") {
+TEST_CASE("alloc: the text of Tarantool's memprof", "[alloc_command]") {
   if (!has_breakpoints()) return test::skip(no_breakpoints);
   const Folder folder;
   const std::string program = compile(folder, "allocations", source_version("5.4"));

@@ -96,7 +96,7 @@ TEST_CASE("record --alloc: what the collector costs is divided by who allocates"
   CHECK(std::abs(100.0 * static_cast<double>(of_most) / static_cast<double>(all) - most.own_bytes) < 0.1);
 }
 
-TEST_CASE("record --alloc: a program that it starts, and a recording without allocations", "[alloc_command]") {
+TEST_CASE("record --alloc: a program that it starts, and a recording without allocations", "[alloc_command][smoke]") {
   if (!has_breakpoints()) return test::skip(no_breakpoints);
   const Folder folder;
   const std::string raw = folder.path("my.luaspy");
