@@ -19,5 +19,5 @@ package_of() { command -v "$1" >/dev/null || echo "$2"; }
 
 build_packages="g++ cmake ninja-build pkg-config libunwind-dev libelf-dev libdw-dev libcli11-dev libfmt-dev libncurses-dev nlohmann-json3-dev zlib1g-dev libre2-dev libcurl4-openssl-dev"
 # Of tools/test.sh: fetching Debian's Luas, and what its tests call.
-test_packages="catch2 python3 gcc libc6-dev ca-certificates debian-archive-keyring xz-utils"
-test_packages_of_gate="$test_packages libcurl4 openssl debuginfod musl-tools dpkg-dev file protobuf-compiler make clang python3-jsonschema python3-pip tmux zsh fish groff-base $(package_of gcore gdb-minimal) $(package_of npm npm) chromium chromium-driver bzip2"
+test_packages="catch2 python3 gcc libc6-dev ca-certificates debian-archive-keyring xz-utils tmux"
+test_packages_of_gate="$test_packages libcurl4 openssl debuginfod musl-tools dpkg-dev file protobuf-compiler make clang python3-jsonschema python3-pip zsh fish groff-base $(package_of gcore gdb-minimal) $(package_of npm npm) chromium chromium-driver bzip2"

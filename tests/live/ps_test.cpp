@@ -101,7 +101,7 @@ TEST_CASE("ps counts states on a busy machine, too", "[ps]") {
   CHECK(process.at("states_complete") == true);
 }
 
-TEST_CASE("ps lists the processes that run Lua", "[ps][smoke]") {
+TEST_CASE("ps lists the processes that run Lua", "[ps]") {
   Namespace processes;
   CHECK(processes.luaspy({"ps"}).err == "No process runs Lua.\n");
   const std::vector<std::pair<std::string, std::string>> kinds = {{"debian-lua5.1-bookworm", "5.1.5"},
@@ -172,7 +172,7 @@ TEST_CASE("ps lists the processes that run Lua", "[ps][smoke]") {
   CHECK(longest <= 91);  // with the carriage return
 }
 
-TEST_CASE("--pid auto and --name", "[ps][smoke]") {
+TEST_CASE("--pid auto and --name", "[ps]") {
   Namespace processes;
   Finished finished = processes.luaspy({"dump", "--pid", "auto"});
   CHECK(finished.status == 5);
@@ -280,6 +280,17 @@ TEST_CASE("what ps may not see, it counts, with the reason", "[ps]") {
   const auto pids = list.at("unseen")[0].at("pids").get<std::vector<int>>();
   CHECK(std::ranges::find(pids, 1) != pids.end());
   CHECK((std::ranges::find(pids, running.pid()) != pids.end()) == (::geteuid() == 0));
+}
+
+TEST_CASE("ps finds a program that runs Lua among all processes", "[ps][smoke]") {
+  Running running(lua({"-e", "print('READY') io.flush() io.read()"}));
+  running.read_until("READY");
+  const Finished listed = luaspy({"ps", "--json"});
+  REQUIRE(listed.status == 0);
+  const nlohmann::json processes = nlohmann::json::parse(listed.out).at("processes");
+  const auto found = std::ranges::find_if(processes, [&](const auto& each) { return each.at("pid") == running.pid(); });
+  REQUIRE(found != processes.end());
+  CHECK(found->at("lua").at(0).at("version").get<std::string>().starts_with("5.4"));
 }
 
 }  // namespace luaspy::live::ps_test
