@@ -63,7 +63,7 @@ class Json {
   bool is_array() const;
   std::span<const Json> elements() const;        // of an array
   const Json* find(std::string_view key) const;  // of an object; the last one of several members `key`
-  const Json& at(std::string_view key) const;    // the same; null if there is none
+  const Json& at(std::string_view key) const;    // as find(), but null if it is missing
   const std::string* as_text() const;            // UTF-8 if it was read
   std::optional<bool> as_bool() const;
   std::optional<std::uint64_t> as_unsigned() const;  // of an unsigned type, or read without a sign and a fraction

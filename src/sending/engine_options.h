@@ -1,5 +1,5 @@
 #pragma once
-// What a command is told of an engine.
+// How a command reaches an engine.
 
 #include <array>
 #include <string>
